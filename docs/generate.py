@@ -179,13 +179,13 @@ def custom_resource() -> dict[str, str]:
         "These sections of a [TranslationDeployment](translationdeployment.md) determine how many engine pods there "
         "are, and how they are replaced.",
         CONVENTIONS,
-        terms("deployment", "replica", "router", "sequence", "duration"),
+        terms("deployment", "replica", "router", "segment", "sequence", "duration"),
         *scaling,
     )
     of_status = page(
         "TranslationDeployment: status",
         "The operator writes these fields of a [TranslationDeployment](translationdeployment.md).",
-        terms("replica", "router", "sequence"),
+        terms("replica", "router", "segment", "sequence"),
         section("status", status, written_by_users=False),
     )
     return {
@@ -246,9 +246,13 @@ def kind(field: dict[str, Any]) -> str:
 
 
 def messages(found: Iterable[dict[str, str]]) -> str:
-    """The messages of rules as a list, each once; without those about deprecated fields."""
+    """The messages of rules as a list, each once; without those about deprecated fields, and what the table says."""
     texts = dict.fromkeys(rule["message"] for rule in found)
-    return "\n".join(f"- {plain(text)}" for text in texts if " is now " not in text)
+    return "\n".join(
+        f"- {plain(text)}"
+        for text in texts
+        if " is now " not in text and not text.endswith(": Field required")
+    )
 
 
 def rules(schema: dict[str, Any]) -> Iterator[dict[str, str]]:
@@ -293,6 +297,7 @@ def flags(name: str, about: str, model: type[CommandSettings], words: Sequence[s
     switch = next(
         forms for forms, default, _ in rows if default in ("`true`", "`false`") and ", " not in forms
     ).strip("`-")
+    opposites = [forms for forms, *_ in rows if ", " in forms]
     example = next(each for each in model.model_fields if each.startswith("max_") or "namespace" in each)
     return page(
         f"Flags of dragoman {name}",
@@ -300,9 +305,7 @@ def flags(name: str, about: str, model: type[CommandSettings], words: Sequence[s
         f"**Environment variables**: each flag has one, such as `{prefix}{example.upper()}` for "
         f"`{flag(example)}`. If both are set, the flag takes precedence.",
         f"**Flags with the default `true` or `false`** need a value: `--{switch}=false`."
-        + (
-            " Flags that are listed in two forms take none." if any(", " in each for each, *_ in rows) else ""
-        ),
+        + (f" Flags listed with their opposite, such as {opposites[0]}, take none." if opposites else ""),
         terms(*words),
         table(("flag", "default", "description"), iter(rows)),
     )

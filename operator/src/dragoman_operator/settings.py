@@ -66,7 +66,10 @@ class Settings(CommandSettings):
     )
     host: str = Field(
         default_factory=lambda: os.environ.get("DRAGOMAN_HOST", "0.0.0.0"),
-        description="Address to listen on. Default: the value of DRAGOMAN_HOST, otherwise 0.0.0.0.",
+        description=(
+            "Address to listen on. Default: the value of DRAGOMAN_HOST, a variable for router and operator; "
+            "without it 0.0.0.0."
+        ),
     )
     health_port: int = Field(
         OPERATOR_HEALTH_PORT, ge=0, le=65535, description="Port of /livez and /readyz. 0: any free port."
@@ -102,8 +105,8 @@ class Settings(CommandSettings):
         "",
         pattern=r"^(https?://\S+)?$",
         description=(
-            "URL of the Prometheus for TranslationDeployments without autoscaling.prometheus.url. In modes "
-            "other than KEDA it needs the field autoscaling.prometheus, which may be empty: {}."
+            "URL of a Prometheus, the default of autoscaling.prometheus.url. If autoscaling.mode is not KEDA, "
+            "it is used only for TranslationDeployments with the field autoscaling.prometheus, which may be {}."
         ),
     )
     prometheus_token_file: Path | None = Field(

@@ -65,8 +65,8 @@ class Settings(CommandSettings):
     glossary_dir: Path | None = Field(
         None,
         description=(
-            "Directory for glossaries that clients create; routers can share it on a volume. Without it, glossaries "
-            "are in memory, or in the Redis server of --state-url. Not allowed with --state-url."
+            "Directory for glossaries that clients create; routers can share it on a volume. Do not set it "
+            "together with --state-url, which keeps glossaries in Redis. Default: in memory."
         ),
     )
     keep_glossaries: CliImplicitFlag[bool] = Field(
@@ -99,7 +99,10 @@ class Settings(CommandSettings):
 
     host: str = Field(
         default_factory=lambda: os.environ.get("DRAGOMAN_HOST", "0.0.0.0"),
-        description="Address to listen on. Default: the value of DRAGOMAN_HOST, otherwise 0.0.0.0.",
+        description=(
+            "Address to listen on. Default: the value of DRAGOMAN_HOST, a variable for router and operator; "
+            "without it 0.0.0.0."
+        ),
     )
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
@@ -261,9 +264,10 @@ class Settings(CommandSettings):
     oidc_limits: dict[str, TokenLimits] = Field(
         {},
         description=(
-            "Limits of callers with tokens, as a JSON object of the values of the claim --oidc-limits-claim. "
-            'Example: {"team-a": {"requestsPerS": 10}} limits each caller whose claim has the value team-a. '
-            'The value "*" is for all other callers. The fields are those of API keys: requestsPerS, '
+            "Limits of callers with tokens, as a JSON object. Its keys are values of the claim that "
+            "--oidc-limits-claim names. For example, "
+            '{"team-a": {"requestsPerS": 10}} limits each caller whose claim has the value team-a. '
+            'The key "*" is for all other callers. The fields of a limit are those of API keys: requestsPerS, '
             "charactersPerS, characterLimit, burstS, deployments, fleet."
         ),
     )

@@ -99,9 +99,9 @@ class Settings(CommandSettings):
         None,
         description=(
             "Check every translation, for example for repetitions, in a separate process, so that the checks do "
-            "not delay other requests. If false, the process that serves HTTP checks translations of texts up "
-            "to about 2,000 characters, and the separate process the others. Default: true with --device cuda and at "
-            "least 4 CPUs."
+            "not delay other requests. If false, only translations of texts above about 2,000 characters "
+            "are checked there; the process that serves HTTP checks the shorter ones. Default: true with "
+            "--device cuda and at least 4 CPUs."
         ),
     )
     translation_cache_bytes: int = Field(
@@ -189,9 +189,9 @@ class Settings(CommandSettings):
         FILE_TIMEOUT_S,
         gt=0,
         description=(
-            "Upper bound of the time limit of an uploaded file, in seconds. The limit is --request-timeout-s for "
-            f"each {FILE_CHARACTERS:,} characters of the file, and at least --request-timeout-s. For example, "
-            f"with --request-timeout-s 30, a file of {2 * FILE_CHARACTERS:,} characters has 60 s."
+            "Maximum seconds to translate an uploaded file of any length. A short file has less time: "
+            f"--request-timeout-s for each {FILE_CHARACTERS:,} characters, and at least --request-timeout-s. "
+            f"For example, with --request-timeout-s 30, a file of {2 * FILE_CHARACTERS:,} characters has 60 s."
         ),
     )
     max_queued_requests: int | None = Field(
@@ -272,8 +272,9 @@ class Settings(CommandSettings):
     lame_duck_s: float | None = Field(
         None,
         ge=0,
-        description="Maximum seconds after SIGTERM in which requests are still accepted while /readyz fails. "
-        f"Default: {LAME_DUCK_S:g}, or 0 without requests in the last minute.",
+        description="Seconds after SIGTERM in which requests are still accepted while /readyz fails. The time ends "
+        "earlier if all routers confirm that they send no more requests. "
+        f"Default: {LAME_DUCK_S:g}, or 0 if no request arrived in the last minute.",
     )
     otlp_endpoint: str | None = Field(
         None,

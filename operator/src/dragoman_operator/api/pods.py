@@ -43,15 +43,15 @@ class Rollout(SpecModel):
             "Auto: as Always if the new pod is scheduled within 10 s, otherwise as Never."
         ),
     )
-    drain_timeout: Duration = Field(
-        "60s", description="Maximum time to finish in-flight requests, after rollout.lameDuck."
-    )
     lame_duck: Duration | None = Field(
         None,
         description=(
             "Maximum time after SIGTERM in which a pod still accepts requests while its readiness probe "
-            "fails. Default: 5s, or 0s without requests in the last minute."
+            "fails. Default: 5s, or 0s if no request arrived in the last minute."
         ),
+    )
+    drain_timeout: Duration = Field(
+        "60s", description="Maximum time to finish in-flight requests after that."
     )
     start_timeout: Duration = Field(
         "30m",

@@ -113,9 +113,9 @@ class Autoscaling(SpecModel):
     turns_secret_ref: LocalObjectReference | None = Field(
         None,
         description=(
-            "Secret with the URL of a Redis or Valkey server in the key `url`. Replicas that share a GPU "
-            "(NVIDIA time-slicing) use it in turn: one is awake, the others sleep. All of their "
-            "TranslationDeployments need the same URL."
+            "Replicas that share a GPU (NVIDIA time-slicing) are awake in turn: one runs, the others sleep. "
+            "Secret with the URL of the Redis or Valkey server that coordinates them, in the key `url`. All "
+            "TranslationDeployments on the GPU need the same URL."
         ),
     )
     target_queue_time: Duration | None = Field(
@@ -137,8 +137,8 @@ class Autoscaling(SpecModel):
     scale_down_stabilization_window: Duration | None = Field(
         None,
         description=(
-            "A scale-down, except to zero, keeps at least the highest number of replicas that the load "
-            "required in this window. "
+            "How far back a scale-down looks: at least the highest number of replicas that the load required in "
+            "this time is kept. Does not apply to scaling to zero. "
             "Default in mode Internal: chosen by the operator, between 1m and 30m. Default in modes HPA "
             "and KEDA: 5m."
         ),

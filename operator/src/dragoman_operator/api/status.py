@@ -117,8 +117,8 @@ class Scaling(StatusModel):
         None,
         ge=0,
         description=(
-            "Last value of spec.replicas that the operator wrote or evaluated. If spec.replicas differs, "
-            "another client has written it."
+            "Value of spec.replicas when the operator last read or wrote it. If spec.replicas is another, "
+            "another client has changed it since."
         ),
     )
     evaluation_time: str | None = Field(
@@ -133,13 +133,13 @@ class Scaling(StatusModel):
     expectation: str | None = Field(
         None,
         max_length=256,
-        description="Sentence: the expected percentage of requests that wait longer than targetQueueTime, with the "
-        "number of replicas that autoscaling.objective requires, and with one fewer.",
+        description="Expected percentage of requests that wait longer than targetQueueTime, in words. It compares the "
+        "number of replicas that autoscaling.objective requires with one replica fewer.",
     )
     expected: tuple[ExpectedWait, ...] = Field(
         (),
         max_length=2,
-        description="The numbers in scaling.expectation, an entry for each of the two numbers of replicas.",
+        description="The same as data: an entry for the required number of replicas, and one for one replica fewer.",
     )
     time_to_ready_seconds: float | None = Field(
         None, description="Measured time from the creation of a pod until it is ready."

@@ -70,7 +70,7 @@ class TranslationDeploymentSpec(SpecModel):
         min_length=1,
         max_length=512,
         description=(
-            "Image of the engine pods. Default: the image for engine.device in the chart value engineImages."
+            "Image of the engine pods. Default: the chart value engineImages.cuda or engineImages.cpu."
         ),
     )
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = Field(
