@@ -272,7 +272,7 @@ PROGRAMS: dict[str, tuple[str, type[CommandSettings], tuple[str, ...]]] = {
         "`dragoman serve` is the program of an [engine pod](engine-pod.md). In a cluster the operator sets its flags "
         "[from the spec](engine-pod.md#fields-and-flags) of a TranslationDeployment.",
         ServiceSettings,
-        ("deployment", "segment", "sequence"),
+        ("deployment", "router", "segment", "sequence"),
     ),
     "router": (
         "`dragoman router` is a [proxy](router.md) in front of all TranslationDeployments. In a cluster the chart sets "
@@ -284,7 +284,7 @@ PROGRAMS: dict[str, tuple[str, type[CommandSettings], tuple[str, ...]]] = {
         "`dragoman operator` creates and scales engine pods. In a cluster the chart sets its flags "
         "[from the chart values](chart.md).",
         OperatorSettings,
-        ("deployment", "replica"),
+        ("deployment", "replica", "router"),
     ),
 }
 """The programs that pods run: subcommand, description, settings, and words that the settings use."""
@@ -304,8 +304,12 @@ def flags(name: str, about: str, model: type[CommandSettings], words: Sequence[s
         about,
         f"**Environment variables**: each flag has one, such as `{prefix}{example.upper()}` for "
         f"`{flag(example)}`. If both are set, the flag takes precedence.",
-        f"**Flags with the default `true` or `false`** need a value: `--{switch}=false`."
-        + (f" Flags listed with their opposite, such as {opposites[0]}, take none." if opposites else ""),
+        f"**Boolean flags** need a value: `--{switch}=false`."
+        + (
+            f" Exception: flags that the table lists with their opposite, such as {opposites[0]}."
+            if opposites
+            else ""
+        ),
         terms(*words),
         table(("flag", "default", "description"), iter(rows)),
     )

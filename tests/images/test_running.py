@@ -51,7 +51,7 @@ def test_router_image_starts(router_image, wait_for, tmp_path):
     log = tmp_path / "router.log"
     with router_image.started(
         "router", "--static=/etc/none.yaml", f"--port={port}", f"--admin-port={admin}",
-        log=log, DRAGOMAN_HOST="127.0.0.1",
+        log=log, DRAGOMAN_ROUTER_HOST="127.0.0.1",
     ) as router:  # fmt: skip
         wait_for(router, log, lambda: answers(f"http://127.0.0.1:{admin}/livez"), 120)
 
@@ -94,7 +94,7 @@ def test_engine_and_router_images_translate_a_sentence(
         router_log = tmp_path / "router.log"
         with router_image.started(
             "router", "--static=/etc/routers.yaml", f"--port={port}", f"--admin-port={admin}",
-            log=router_log, DRAGOMAN_HOST="127.0.0.1",
+            log=router_log, DRAGOMAN_ROUTER_HOST="127.0.0.1",
         ) as router:  # fmt: skip
             wait_for(router, router_log, lambda: answers(f"http://127.0.0.1:{admin}/readyz"), 120)
             routed = answers(f"http://127.0.0.1:{port}/translate", TEXT)
@@ -144,7 +144,7 @@ def test_operator_image_makes_a_deployment_of_an_object(
     began = time.monotonic()
     with operator_image.started(
         "operator", f"--health-port={health}", f"--metrics-port={metrics}",
-        log=log, DRAGOMAN_HOST="127.0.0.1", KUBECONFIG=CLUSTER_KUBECONFIG,
+        log=log, DRAGOMAN_OPERATOR_HOST="127.0.0.1", KUBECONFIG=CLUSTER_KUBECONFIG,
     ) as operator:  # fmt: skip
         wait_for(operator, log, lambda: answers(f"http://127.0.0.1:{health}/readyz"), 120)
         figures.append(f"dragoman-operator: ready after {time.monotonic() - began:.0f} s")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import socket
 import uuid
@@ -64,13 +63,7 @@ class Settings(CommandSettings):
         default_factory=lambda: f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}",
         description="Unique name of this operator in the Lease.",
     )
-    host: str = Field(
-        default_factory=lambda: os.environ.get("DRAGOMAN_HOST", "0.0.0.0"),
-        description=(
-            "Address to listen on. Default: the value of DRAGOMAN_HOST, a variable for router and operator; "
-            "without it 0.0.0.0."
-        ),
-    )
+    host: str = Field("0.0.0.0", description="Address to listen on.")
     health_port: int = Field(
         OPERATOR_HEALTH_PORT, ge=0, le=65535, description="Port of /livez and /readyz. 0: any free port."
     )
@@ -99,14 +92,16 @@ class Settings(CommandSettings):
     )
     router_namespace: str = Field(
         "",
-        description="Namespace of the routers whose load counts for autoscaling. Default: the operator's namespace.",
+        description="Namespace of the routers. They report the requests that wait for each deployment, which count "
+        "for autoscaling. Default: the operator's namespace.",
     )
     prometheus_url: str = Field(
         "",
         pattern=r"^(https?://\S+)?$",
         description=(
-            "URL of a Prometheus, the default of autoscaling.prometheus.url. If autoscaling.mode is not KEDA, "
-            "it is used only for TranslationDeployments with the field autoscaling.prometheus, which may be {}."
+            "URL of a Prometheus for deployments without autoscaling.prometheus.url. With autoscaling.mode KEDA, "
+            "it applies to all of them. With other modes, it applies to those with the field "
+            "autoscaling.prometheus; an empty object {} is enough."
         ),
     )
     prometheus_token_file: Path | None = Field(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import socket
 from ipaddress import ip_network
@@ -97,13 +96,7 @@ class Settings(CommandSettings):
         description="Maximum seconds to connect to the server of --state-url, and to wait for each response.",
     )
 
-    host: str = Field(
-        default_factory=lambda: os.environ.get("DRAGOMAN_HOST", "0.0.0.0"),
-        description=(
-            "Address to listen on. Default: the value of DRAGOMAN_HOST, a variable for router and operator; "
-            "without it 0.0.0.0."
-        ),
-    )
+    host: str = Field("0.0.0.0", description="Address to listen on.")
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
         description=(

@@ -98,10 +98,9 @@ class Settings(CommandSettings):
     guard_process: bool | None = Field(
         None,
         description=(
-            "Check every translation, for example for repetitions, in a separate process, so that the checks do "
-            "not delay other requests. If false, only translations of texts above about 2,000 characters "
-            "are checked there; the process that serves HTTP checks the shorter ones. Default: true with "
-            "--device cuda and at least 4 CPUs."
+            "Where translations are checked, for example for repetitions. true: in a separate process, so that "
+            "the checks do not delay other requests. false: in the process that serves HTTP, except for texts "
+            "above about 2,000 characters. Default: true with --device cuda and at least 4 CPUs."
         ),
     )
     translation_cache_bytes: int = Field(
@@ -189,7 +188,7 @@ class Settings(CommandSettings):
         FILE_TIMEOUT_S,
         gt=0,
         description=(
-            "Maximum seconds to translate an uploaded file of any length. A short file has less time: "
+            "Maximum seconds to translate an uploaded file. Up to this maximum, the time depends on the length: "
             f"--request-timeout-s for each {FILE_CHARACTERS:,} characters, and at least --request-timeout-s. "
             f"For example, with --request-timeout-s 30, a file of {2 * FILE_CHARACTERS:,} characters has 60 s."
         ),

@@ -34,8 +34,8 @@ def test_namespaces_from_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read().namespaces == ("a", "b")
 
 
-def test_host_of_every_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DRAGOMAN_HOST", "127.4.0.1")
+def test_host_from_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_OPERATOR_HOST", "127.4.0.1")
     assert read().host == "127.4.0.1"
     assert read("--host", "127.5.0.1").host == "127.5.0.1"
 
@@ -64,7 +64,7 @@ def test_misspelt_variables_are_found_and_service_links_are_not() -> None:
         "DRAGOMAN_OPERATOR_SERVICE_PORT_METRICS",
         "DRAGOMAN_OPERATOR_PORT",
         "DRAGOMAN_OPERATOR_PORT_9090_TCP_ADDR",
-        "DRAGOMAN_HOST",
+        "DRAGOMAN_OPERATOR_HOST",
         "HOME",
     ]
     assert unknown_variables(names) == ["DRAGOMAN_OPERATOR_CPU_IMGE"]

@@ -17,6 +17,9 @@ GPU = "nvidia.com/gpu"
 _NOT_INHERITED = ("KUBECONFIG", "KUBERNETES_", "DRAGOMAN_", "PYTEST_", "HF_TOKEN")
 """Variables of the supervisor that describe its own process, not the machine."""
 
+HOST_VARIABLES = ("DRAGOMAN_HOST", "DRAGOMAN_ROUTER_HOST", "DRAGOMAN_OPERATOR_HOST")
+"""Variables of the flags --host."""
+
 
 @dataclass(frozen=True)
 class Launch:
@@ -61,7 +64,8 @@ async def prepare(
     env = {
         **inherited(os.environ),
         "HOSTNAME": pod["metadata"]["name"],
-        "DRAGOMAN_HOST": pod["status"]["podIP"],
+        # Pods share the network of the machine, so each program listens on the address of its pod alone.
+        **dict.fromkeys(HOST_VARIABLES, pod["status"]["podIP"]),
         "CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus)),
         **kubeconfig,
         **({"TMPDIR": str(paths.mounts["/tmp"])} if "/tmp" in paths.mounts else {}),

@@ -74,7 +74,7 @@ class Engine(SpecModel):
     kv_cache_memory: Quantity | None = Field(
         None,
         description=(
-            "Size of the KV cache, such as 12Gi: on each GPU, or in host memory with device cpu. "
+            "Size of the KV cache on each GPU, such as 12Gi. With device cpu: in host memory. "
             "Default: computed from gpuMemoryUtilization, or 512Mi with device cpu."
         ),
     )

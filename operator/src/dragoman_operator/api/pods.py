@@ -51,7 +51,7 @@ class Rollout(SpecModel):
         ),
     )
     drain_timeout: Duration = Field(
-        "60s", description="Maximum time to finish in-flight requests after that."
+        "60s", description="Maximum time to finish in-flight requests, once lameDuck is over."
     )
     start_timeout: Duration = Field(
         "30m",

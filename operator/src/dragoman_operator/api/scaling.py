@@ -113,8 +113,8 @@ class Autoscaling(SpecModel):
     turns_secret_ref: LocalObjectReference | None = Field(
         None,
         description=(
-            "Replicas that share a GPU (NVIDIA time-slicing) are awake in turn: one runs, the others sleep. "
-            "Secret with the URL of the Redis or Valkey server that coordinates them, in the key `url`. All "
+            "Secret with the URL of a Redis or Valkey server in the key `url`. If set, replicas that share a "
+            "GPU (NVIDIA time-slicing) take turns through this server: one is awake, the others sleep. All "
             "TranslationDeployments on the GPU need the same URL."
         ),
     )
@@ -122,7 +122,7 @@ class Autoscaling(SpecModel):
         None,
         description=(
             "Maximum time that a request should wait in the queue of a replica. In mode Internal, a replica "
-            "with a longer queue time counts as full: further requests need more replicas. "
+            "with a longer queue time counts as full, and the operator adds replicas for further load. "
             "Default: 2s."
         ),
     )
@@ -137,8 +137,8 @@ class Autoscaling(SpecModel):
     scale_down_stabilization_window: Duration | None = Field(
         None,
         description=(
-            "How far back a scale-down looks: at least the highest number of replicas that the load required in "
-            "this time is kept. Does not apply to scaling to zero. "
+            "Time over which a scale-down looks back: it keeps the highest number of replicas that the load "
+            "required in this time. Does not apply to scaling to zero. "
             "Default in mode Internal: chosen by the operator, between 1m and 30m. Default in modes HPA "
             "and KEDA: 5m."
         ),

@@ -117,8 +117,8 @@ class Scaling(StatusModel):
         None,
         ge=0,
         description=(
-            "Value of spec.replicas when the operator last read or wrote it. If spec.replicas is another, "
-            "another client has changed it since."
+            "Value of spec.replicas when the operator last read or wrote it. If spec.replicas now has another value, "
+            "a client other than the operator has changed it."
         ),
     )
     evaluation_time: str | None = Field(
@@ -133,13 +133,13 @@ class Scaling(StatusModel):
     expectation: str | None = Field(
         None,
         max_length=256,
-        description="Expected percentage of requests that wait longer than targetQueueTime, in words. It compares the "
-        "number of replicas that autoscaling.objective requires with one replica fewer.",
+        description="Two expected percentages of requests that wait longer than targetQueueTime, as a sentence: with "
+        "the number of replicas that autoscaling.objective requires, and with one replica fewer.",
     )
     expected: tuple[ExpectedWait, ...] = Field(
         (),
         max_length=2,
-        description="The same as data: an entry for the required number of replicas, and one for one replica fewer.",
+        description="The two cases of scaling.expectation as data, the required number of replicas first.",
     )
     time_to_ready_seconds: float | None = Field(
         None, description="Measured time from the creation of a pod until it is ready."
@@ -221,7 +221,9 @@ class SizeRecommendation(StatusModel):
         json_schema_extra={"format": "date-time"},
         description="Time at which recommendation.maxNumSeqs was first recommended.",
     )
-    measurements: SizeMeasurements = Field(description="Measurements per replica.")
+    measurements: SizeMeasurements = Field(
+        description="Measurements. Each sample is of one replica; samples and requests are totals of all replicas."
+    )
 
 
 class TuningStatus(StatusModel):

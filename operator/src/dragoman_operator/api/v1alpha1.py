@@ -54,8 +54,8 @@ class TranslationDeploymentSpec(SpecModel):
     admission: Admission = Field(
         Admission(),
         description=(
-            "Limits of each pod for waiting requests, and the time limit of requests. Requests above the "
-            "limits are refused with status 503, in some APIs with 429."
+            "Limits for the requests that wait in a pod, and the time limit of a request. A pod refuses a "
+            "request that would exceed a limit with status 503, in some APIs with 429."
         ),
     )
     translation: Translation = Field(Translation(), description="How pods split and cache texts.")
