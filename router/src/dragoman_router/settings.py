@@ -152,7 +152,7 @@ class Settings(CommandSettings):
         MAX_FILE_BYTES,
         ge=1024,
         description=(
-            "Maximum size of a form with a file, in bytes. Engine pods accept 10 MiB, or their "
+            "Maximum size of a request that uploads a file, in bytes. Engine pods accept 10 MiB, or their "
             "--max-body-bytes if that is more."
         ),
     )

@@ -86,7 +86,7 @@ class Settings(CommandSettings):
             "sentences: at line breaks and between sentences.\n"
             "no-lines: between sentences. A line break counts as a space.\n"
             "none: not at all.\n"
-            "Default: lines, for some models sentences."
+            "Default: sentences for models with at most 1,024 tokens and for some prompt families, otherwise lines."
         ),
     )
     glossary: Path | None = Field(
@@ -99,8 +99,8 @@ class Settings(CommandSettings):
         None,
         description=(
             "Where translations are checked, for example for repetitions. true: in a separate process, so that "
-            "the checks do not delay other requests. false: in the process that serves HTTP, except for texts "
-            "above about 2,000 characters. Default: true with --device cuda and at least 4 CPUs."
+            "the checks do not delay other requests. false: in the process that serves HTTP; only texts above "
+            "about 2,000 characters are then checked in the separate process. Default: true with --device cuda and at least 4 CPUs."
         ),
     )
     translation_cache_bytes: int = Field(
@@ -172,8 +172,8 @@ class Settings(CommandSettings):
         REQUEST_TIMEOUT_S,
         gt=0,
         description=(
-            "Maximum seconds for a request. A slower request gets status 504, or 503 if other requests "
-            "kept the pod busy."
+            "Maximum seconds for a request. A slower request gets status 504, or 503 if sequences of "
+            "other requests took all places (--max-num-seqs)."
         ),
     )
     write_timeout_s: float = Field(
@@ -220,17 +220,18 @@ class Settings(CommandSettings):
     scheduling_policy: Literal["fcfs", "shortest"] = Field(
         "fcfs",
         description=(
-            "Order in which waiting segments start.\n"
+            "Order in which waiting sequences start.\n"
             "fcfs: in the order of arrival.\n"
-            "shortest: a short segment may start before a longer one that arrived up to 15 s earlier."
+            "shortest: one with a short segment may start before one with a longer segment that arrived up to "
+            "15 s earlier."
         ),
     )
     prefill_schedule_interval: int | None = Field(
         None,
         ge=1,
         description=(
-            "Minimum number of vLLM steps between two prefills while sequences run. Requests that arrive "
-            "in between are prefilled together. Default: 4 on a GPU, 1 (no delay) on the CPU."
+            "While sequences run, new ones are prefilled in every Nth step of vLLM, together. Default: 4 on a GPU, "
+            "1 (every step) on the CPU."
         ),
     )
     coalesce_outputs: bool = Field(
@@ -243,7 +244,7 @@ class Settings(CommandSettings):
     stall_timeout_s: float = Field(
         120,
         gt=0,
-        description="Seconds between two steps of vLLM, while sequences run, after which /livez fails.",
+        description="/livez fails if sequences run and vLLM completes no step for this many seconds.",
     )
     sleep_after_s: float | None = Field(
         None,

@@ -201,9 +201,9 @@ class Admission(SpecModel):
     request_timeout: Duration | None = Field(
         None,
         description=(
-            "Maximum time of a request in the pod. A slower request gets status 504, or 503 if other "
-            "requests kept the pod busy. Default: 30s. Routers have a limit of their own (chart value "
-            "router.bounds.requestTimeoutSeconds)."
+            "Maximum time of a request in the pod. A slower request gets status 504, or 503 if sequences "
+            "of other requests took all places (engine.maxNumSeqs). Default: 30s. Routers have their own limit "
+            "(chart value router.bounds.requestTimeoutSeconds)."
         ),
     )
     unready_when_overloaded: bool | None = Field(

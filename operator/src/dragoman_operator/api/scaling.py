@@ -122,7 +122,7 @@ class Autoscaling(SpecModel):
         None,
         description=(
             "Maximum time that a request should wait in the queue of a replica. In mode Internal, a replica "
-            "with a longer queue time counts as full, and the operator adds replicas for further load. "
+            "with a longer queue time counts as full: the operator adds replicas for all new requests. "
             "Default: 2s."
         ),
     )

@@ -133,8 +133,8 @@ class Scaling(StatusModel):
     expectation: str | None = Field(
         None,
         max_length=256,
-        description="Two expected percentages of requests that wait longer than targetQueueTime, as a sentence: with "
-        "the number of replicas that autoscaling.objective requires, and with one replica fewer.",
+        description="Expected percentage of requests that wait longer than targetQueueTime. A sentence about two cases: "
+        "the number of replicas that autoscaling.objective requires, and one fewer.",
     )
     expected: tuple[ExpectedWait, ...] = Field(
         (),
@@ -222,7 +222,7 @@ class SizeRecommendation(StatusModel):
         description="Time at which recommendation.maxNumSeqs was first recommended.",
     )
     measurements: SizeMeasurements = Field(
-        description="Measurements. Each sample is of one replica; samples and requests are totals of all replicas."
+        description="Measurements per replica, except samples and requests: these are totals of all replicas."
     )
 
 

@@ -53,10 +53,7 @@ class TranslationDeploymentSpec(SpecModel):
     engine: Engine = Field(Engine(), description="vLLM settings of each pod.")
     admission: Admission = Field(
         Admission(),
-        description=(
-            "Limits for the requests that wait in a pod, and the time limit of a request. A pod refuses a "
-            "request that would exceed a limit with status 503, in some APIs with 429."
-        ),
+        description=("When a pod refuses requests. The status of a refusal is 503, or 429 in some APIs."),
     )
     translation: Translation = Field(Translation(), description="How pods split and cache texts.")
     glossary: Glossary | None = Field(
