@@ -100,7 +100,8 @@ class Settings(CommandSettings):
         description=(
             "Where translations are checked, for example for repetitions. true: in a separate process, so that "
             "the checks do not delay other requests. false: in the process that serves HTTP; only texts above "
-            "about 2,000 characters are then checked in the separate process. Default: true with --device cuda and at least 4 CPUs."
+            "about 2,000 characters are then checked in the separate process. Default: true with --device cuda "
+            "and at least 4 CPUs."
         ),
     )
     translation_cache_bytes: int = Field(

@@ -229,7 +229,7 @@ class Translation(SpecModel):
             "NoNewlines: between sentences. A line break counts as a space.\n"
             "None: not at all. A text that is too long for the model is refused.\n"
             "NoLines: deprecated name of NoNewlines.\n"
-            "Default: Lines, for some models Sentences."
+            "Default: Sentences for models with at most 1,024 tokens and some prompt families, else Lines."
         ),
     )
     cache_size: Quantity | None = Field(

@@ -133,8 +133,8 @@ class Scaling(StatusModel):
     expectation: str | None = Field(
         None,
         max_length=256,
-        description="Expected percentage of requests that wait longer than targetQueueTime. A sentence about two cases: "
-        "the number of replicas that autoscaling.objective requires, and one fewer.",
+        description="Expected percentage of requests that wait longer than targetQueueTime. A sentence about two "
+        "cases: the number of replicas that autoscaling.objective requires, and one fewer.",
     )
     expected: tuple[ExpectedWait, ...] = Field(
         (),
