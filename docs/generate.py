@@ -164,7 +164,8 @@ def custom_resource() -> dict[str, str]:
         "A TranslationDeployment is a translation model and the pods that serve it. The operator creates these pods.",
         EXAMPLE,
         f"This page lists the fields of `dragoman.io/{version['name']}`, except "
-        "[scaling and rollouts](translationdeployment-scaling.md) and the [status](translationdeployment-status.md). "
+        "[scaling, tuning and rollouts](translationdeployment-scaling.md) and the "
+        "[status](translationdeployment-status.md). "
         "`kubectl explain td.spec` prints the same descriptions.",
         CONVENTIONS,
         terms("replica", "router", "segment", "sequence", "duration"),
@@ -175,7 +176,7 @@ def custom_resource() -> dict[str, str]:
         + table(("deprecated", "new"), former),
     )
     of_scaling = page(
-        "TranslationDeployment: scaling and rollouts",
+        "TranslationDeployment: scaling, tuning, rollouts",
         "These sections of a [TranslationDeployment](translationdeployment.md) determine how many engine pods there "
         "are, and how they are replaced.",
         CONVENTIONS,

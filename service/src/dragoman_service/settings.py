@@ -86,7 +86,7 @@ class Settings(CommandSettings):
             "sentences: at line breaks and between sentences.\n"
             "no-lines: between sentences. A line break counts as a space.\n"
             "none: not at all.\n"
-            "Default: sentences for models with at most 1,024 tokens and for some prompt families, otherwise lines."
+            "Default: lines or sentences, as the model needs it."
         ),
     )
     glossary: Path | None = Field(
@@ -98,10 +98,9 @@ class Settings(CommandSettings):
     guard_process: bool | None = Field(
         None,
         description=(
-            "Where translations are checked, for example for repetitions. true: in a separate process, so that "
-            "the checks do not delay other requests. false: in the process that serves HTTP; only texts above "
-            "about 2,000 characters are then checked in the separate process. Default: true with --device cuda "
-            "and at least 4 CPUs."
+            "Check short translations, too, in a separate process, so that the checks do not delay other requests. "
+            "Those of texts above about 2,000 characters always are. Default: true with --device cuda and at "
+            "least 4 CPUs."
         ),
     )
     translation_cache_bytes: int = Field(
@@ -173,8 +172,8 @@ class Settings(CommandSettings):
         REQUEST_TIMEOUT_S,
         gt=0,
         description=(
-            "Maximum seconds for a request. A slower request gets status 504, or 503 if sequences of "
-            "other requests took all places (--max-num-seqs)."
+            "Maximum seconds for a request. A slower request gets status 504, or 503 if the pod was "
+            "overloaded."
         ),
     )
     write_timeout_s: float = Field(
@@ -189,9 +188,9 @@ class Settings(CommandSettings):
         FILE_TIMEOUT_S,
         gt=0,
         description=(
-            "Maximum seconds to translate an uploaded file. Up to this maximum, the time depends on the length: "
-            f"--request-timeout-s for each {FILE_CHARACTERS:,} characters, and at least --request-timeout-s. "
-            f"For example, with --request-timeout-s 30, a file of {2 * FILE_CHARACTERS:,} characters has 60 s."
+            "Maximum seconds to translate an uploaded file. Short files have less: up to "
+            f"{FILE_CHARACTERS:,} characters --request-timeout-s, {2 * FILE_CHARACTERS:,} characters twice as long, "
+            "and so on."
         ),
     )
     max_queued_requests: int | None = Field(
@@ -223,16 +222,15 @@ class Settings(CommandSettings):
         description=(
             "Order in which waiting sequences start.\n"
             "fcfs: in the order of arrival.\n"
-            "shortest: one with a short segment may start before one with a longer segment that arrived up to "
-            "15 s earlier."
+            "shortest: short segments first, among those that arrived within 15 s of each other."
         ),
     )
     prefill_schedule_interval: int | None = Field(
         None,
         ge=1,
         description=(
-            "While sequences run, new ones are prefilled in every Nth step of vLLM, together. Default: 4 on a GPU, "
-            "1 (every step) on the CPU."
+            "Number of vLLM steps from one prefill of new sequences to the next, while others run. New sequences "
+            "wait for the next prefill. Default: 4 on a GPU, 1 on the CPU."
         ),
     )
     coalesce_outputs: bool = Field(

@@ -23,7 +23,7 @@ CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps")
         ({"autoscaling": {"minReplicas": 3, "maxReplicas": 2}}, "minReplicas must not be above maxReplicas"),
         (
             {"replicas": 0, "autoscaling": {"mode": "HPA", "maxReplicas": 2}},
-            "replicas 0 disables a HorizontalPodAutoscaler",
+            "autoscaling.mode HPA does not allow replicas 0",
         ),
         ({"languages": [{"source": "english", "targets": ["de"]}]}, "languages"),
     ],

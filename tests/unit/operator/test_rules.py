@@ -181,7 +181,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "zero against the autoscaler": (
         {"replicas": 0, "autoscaling": {"mode": "HPA", "maxReplicas": 2}},
-        "replicas 0 disables a HorizontalPodAutoscaler",
+        "autoscaling.mode HPA does not allow replicas 0",
     ),
     "no drain": ({"rollout": {"drainTimeout": "0s"}}, "rollout.drainTimeout must be between 1s and 1h"),
     "a day's drain": ({"rollout": {"drainTimeout": "24h"}}, "rollout.drainTimeout must be between 1s and 1h"),

@@ -201,8 +201,8 @@ class Admission(SpecModel):
     request_timeout: Duration | None = Field(
         None,
         description=(
-            "Maximum time of a request in the pod. A slower request gets status 504, or 503 if sequences "
-            "of other requests took all places (engine.maxNumSeqs). Default: 30s. Routers have their own limit "
+            "Maximum time of a request in the pod. A slower request gets status 504, or 503 if the pod "
+            "was overloaded. Default: 30s. Routers have their own limit "
             "(chart value router.bounds.requestTimeoutSeconds)."
         ),
     )
@@ -229,7 +229,7 @@ class Translation(SpecModel):
             "NoNewlines: between sentences. A line break counts as a space.\n"
             "None: not at all. A text that is too long for the model is refused.\n"
             "NoLines: deprecated name of NoNewlines.\n"
-            "Default: Sentences for models with at most 1,024 tokens and some prompt families, else Lines."
+            "Default: Lines or Sentences, as the model needs it."
         ),
     )
     cache_size: Quantity | None = Field(

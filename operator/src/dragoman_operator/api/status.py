@@ -76,7 +76,7 @@ class Signals(StatusModel):
         None, description="Replicas that the KV cache usage requires, not rounded."
     )
     stabilization_window_seconds: float | None = Field(
-        None, description="Current scaleDownStabilizationWindow."
+        None, description="Stabilization window for scale-downs in seconds."
     )
 
 
@@ -133,13 +133,13 @@ class Scaling(StatusModel):
     expectation: str | None = Field(
         None,
         max_length=256,
-        description="Expected percentage of requests that wait longer than targetQueueTime. A sentence about two "
-        "cases: the number of replicas that autoscaling.objective requires, and one fewer.",
+        description="Expected percentage of requests that wait longer than targetQueueTime. Example: with 3 replicas, "
+        "0.4% of requests would wait over 2 s; with 2, 6%.",
     )
     expected: tuple[ExpectedWait, ...] = Field(
         (),
         max_length=2,
-        description="The two cases of scaling.expectation as data, the required number of replicas first.",
+        description="The numbers in scaling.expectation.",
     )
     time_to_ready_seconds: float | None = Field(
         None, description="Measured time from the creation of a pod until it is ready."
@@ -189,7 +189,7 @@ class SizeMeasurements(StatusModel):
     """Measurements of one replica in the window of a recommendation."""
 
     window_seconds: float = Field(description="Duration of the measurement.")
-    samples: int = Field(ge=0, description="Number of samples with running or waiting sequences.")
+    samples: int = Field(ge=0, description="Number of scrapes with running or waiting sequences.")
     requests: int = Field(ge=0, description="Number of finished sequences.")
     concurrency_p50: float = Field(
         description="Median number of running and waiting sequences, idle times excluded."
@@ -264,7 +264,7 @@ class Status(StatusModel):
     recommendation: SizeRecommendation | None = Field(
         None, description="Recommended engine.maxNumSeqs, with the measurements."
     )
-    tuning: TuningStatus | None = Field(None, description="State of tuning.")
+    tuning: TuningStatus | None = Field(None, description="State of the recommendation of engine.maxNumSeqs.")
     conditions: tuple[Condition, ...] = Field(
         (),
         max_length=16,

@@ -127,7 +127,7 @@ class TranslationDeploymentSpec(SpecModel):
         ),
         Rule(
             "self.replicas > 0 || !has(self.autoscaling) || self.autoscaling.mode != 'HPA'",
-            "replicas 0 disables a HorizontalPodAutoscaler: set replicas to 1 or more, or autoscaling.mode to "
+            "autoscaling.mode HPA does not allow replicas 0: set replicas to 1 or more, or autoscaling.mode to "
             "Internal or KEDA",
             lambda spec: spec.replicas > 0 or spec.autoscaling is None or spec.autoscaling.mode != "HPA",
         ),
