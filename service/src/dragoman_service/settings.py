@@ -98,9 +98,8 @@ class Settings(CommandSettings):
     guard_process: bool | None = Field(
         None,
         description=(
-            "Check short translations, too, in a separate process, so that the checks do not delay other requests. "
-            "Those of texts above about 2,000 characters always are. Default: true with --device cuda and at "
-            "least 4 CPUs."
+            "Check translations, for example for repetitions, in a separate process. false: only those of texts "
+            "above about 2,000 characters. Default: true with --device cuda and at least 4 CPUs."
         ),
     )
     translation_cache_bytes: int = Field(
@@ -188,9 +187,8 @@ class Settings(CommandSettings):
         FILE_TIMEOUT_S,
         gt=0,
         description=(
-            "Maximum seconds to translate an uploaded file. Short files have less: up to "
-            f"{FILE_CHARACTERS:,} characters --request-timeout-s, {2 * FILE_CHARACTERS:,} characters twice as long, "
-            "and so on."
+            "Maximum seconds to translate an uploaded file. Short files have less time: --request-timeout-s for "
+            f"each {FILE_CHARACTERS:,} characters or part of them."
         ),
     )
     max_queued_requests: int | None = Field(
@@ -222,15 +220,15 @@ class Settings(CommandSettings):
         description=(
             "Order in which waiting sequences start.\n"
             "fcfs: in the order of arrival.\n"
-            "shortest: short segments first, among those that arrived within 15 s of each other."
+            "shortest: a sequence may start before a longer one that arrived up to 15 s earlier."
         ),
     )
     prefill_schedule_interval: int | None = Field(
         None,
         ge=1,
         description=(
-            "Number of vLLM steps from one prefill of new sequences to the next, while others run. New sequences "
-            "wait for the next prefill. Default: 4 on a GPU, 1 on the CPU."
+            "While sequences run, vLLM starts (prefills) new sequences only in every Nth step. This flag sets N. "
+            "Default: 4 on a GPU, 1 (every step) on the CPU."
         ),
     )
     coalesce_outputs: bool = Field(

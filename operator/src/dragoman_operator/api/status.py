@@ -134,7 +134,7 @@ class Scaling(StatusModel):
         None,
         max_length=256,
         description="Expected percentage of requests that wait longer than targetQueueTime. Example: with 3 replicas, "
-        "0.4% of requests would wait over 2 s; with 2, 6%.",
+        "0.4% of requests would wait over 2 s; with 2, 6% of requests.",
     )
     expected: tuple[ExpectedWait, ...] = Field(
         (),
