@@ -187,8 +187,8 @@ class Settings(CommandSettings):
         FILE_TIMEOUT_S,
         gt=0,
         description=(
-            "Maximum seconds to translate an uploaded file. Short files have less time: --request-timeout-s for "
-            f"each {FILE_CHARACTERS:,} characters or part of them."
+            "Maximum seconds to translate an uploaded file. Short files have less time: "
+            f"--request-timeout-s up to {FILE_CHARACTERS:,} characters, and proportionally more above."
         ),
     )
     max_queued_requests: int | None = Field(
