@@ -98,8 +98,8 @@ class Settings(CommandSettings):
     guard_process: bool | None = Field(
         None,
         description=(
-            "Check translations, for example for repetitions, in a separate process. false: only those of texts "
-            "above about 2,000 characters. Default: true with --device cuda and at least 4 CPUs."
+            "Check translations, for example for repetitions, in a separate process. false: in the process that "
+            "serves HTTP, except for long texts. Default: true with --device cuda and at least 4 CPUs."
         ),
     )
     translation_cache_bytes: int = Field(
