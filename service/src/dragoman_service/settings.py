@@ -86,7 +86,7 @@ class Settings(CommandSettings):
             "sentences: at line breaks and between sentences.\n"
             "no-lines: between sentences. A line break counts as a space.\n"
             "none: not at all.\n"
-            "Default: lines or sentences, as the model needs it."
+            "Default: lines or sentences, depending on the model."
         ),
     )
     glossary: Path | None = Field(
@@ -98,8 +98,8 @@ class Settings(CommandSettings):
     guard_process: bool | None = Field(
         None,
         description=(
-            "Check translations, for example for repetitions, in a separate process. false: in the process that "
-            "serves HTTP, except for long texts. Default: true with --device cuda and at least 4 CPUs."
+            "Check translations, for example for repetitions, in a separate process. Default: true with "
+            "--device cuda and at least 4 CPUs."
         ),
     )
     translation_cache_bytes: int = Field(
@@ -187,8 +187,8 @@ class Settings(CommandSettings):
         FILE_TIMEOUT_S,
         gt=0,
         description=(
-            "Maximum seconds to translate an uploaded file. Short files have less time: "
-            f"--request-timeout-s up to {FILE_CHARACTERS:,} characters, and proportionally more above."
+            "Maximum time limit of an uploaded file, in seconds. The limit of a file is --request-timeout-s × its "
+            f"characters ÷ {FILE_CHARACTERS:,}, but at least --request-timeout-s."
         ),
     )
     max_queued_requests: int | None = Field(

@@ -229,7 +229,7 @@ class Translation(SpecModel):
             "NoNewlines: between sentences. A line break counts as a space.\n"
             "None: not at all. A text that is too long for the model is refused.\n"
             "NoLines: deprecated name of NoNewlines.\n"
-            "Default: Lines or Sentences, as the model needs it."
+            "Default: Lines or Sentences, depending on the model."
         ),
     )
     cache_size: Quantity | None = Field(

@@ -120,11 +120,7 @@ class Autoscaling(SpecModel):
     )
     target_queue_time: Duration | None = Field(
         None,
-        description=(
-            "Maximum time that a request should wait in the queue of a replica. In mode Internal, a replica "
-            "with a longer queue time counts as full: the operator adds replicas for all new requests. "
-            "Default: 2s."
-        ),
+        description=("Maximum time that a request should wait in the queue of a replica. Default: 2s."),
     )
     objective: Percentage = Field(
         DEFAULT_OBJECTIVE,
@@ -146,8 +142,8 @@ class Autoscaling(SpecModel):
     prometheus: Prometheus | None = Field(
         None,
         description=(
-            "Prometheus with the metrics of the pods. The series need the labels namespace and pod. "
-            "Without this field, the operator reads the metrics from the pods."
+            "Read the metrics of the pods from a Prometheus, even if the field is empty: {}. The series need "
+            "the labels namespace and pod. Without the field, the operator reads the metrics from the pods."
         ),
     )
 
