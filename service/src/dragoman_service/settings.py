@@ -98,8 +98,8 @@ class Settings(CommandSettings):
     guard_process: bool | None = Field(
         None,
         description=(
-            "Check translations, for example for repetitions, in a separate process. Default: true with "
-            "--device cuda and at least 4 CPUs."
+            "Run the checks of translations, for example for repetitions, in a separate process. false: in the "
+            "process that serves HTTP. Default: true with --device cuda and at least 4 CPUs."
         ),
     )
     translation_cache_bytes: int = Field(
@@ -187,8 +187,9 @@ class Settings(CommandSettings):
         FILE_TIMEOUT_S,
         gt=0,
         description=(
-            "Maximum time limit of an uploaded file, in seconds. The limit of a file is --request-timeout-s × its "
-            f"characters ÷ {FILE_CHARACTERS:,}, but at least --request-timeout-s."
+            "Maximum seconds to translate an uploaded file of any length. The time limit of a file is "
+            f"--request-timeout-s × characters ÷ {FILE_CHARACTERS:,}, at least --request-timeout-s, and at most "
+            "--file-timeout-s."
         ),
     )
     max_queued_requests: int | None = Field(
@@ -286,7 +287,7 @@ class Settings(CommandSettings):
     max_body_bytes: int = Field(
         1024 * 1024,
         ge=1024,
-        description="Maximum size of a request body, in bytes. Files may always have up to 10 MiB.",
+        description="Maximum size of a request body, in bytes. Uploads of files may have 10 MiB, or this size if it is larger.",
     )
     max_texts: int = Field(MAX_TEXTS, ge=1, description="Maximum number of texts in a request.")
     page: CliImplicitFlag[bool] = Field(True, description="Serve a web page for translations at /.")

@@ -51,7 +51,8 @@ class Prometheus(SpecModel):
         None,
         description=(
             "Secret with a bearer token for the Prometheus at autoscaling.prometheus.url. In mode "
-            "Internal, the operator reads it: set the chart value prometheus.readSecrets to true."
+            "Internal, the operator must be permitted to read the Secret: set the chart value "
+            "prometheus.readSecrets to true."
         ),
     )
 
@@ -142,8 +143,8 @@ class Autoscaling(SpecModel):
     prometheus: Prometheus | None = Field(
         None,
         description=(
-            "Read the metrics of the pods from a Prometheus, even if the field is empty: {}. The series need "
-            "the labels namespace and pod. Without the field, the operator reads the metrics from the pods."
+            "If set, the metrics of the pods are read from a Prometheus, otherwise from the pods. An empty object "
+            "{} is enough. The series need the labels namespace and pod."
         ),
     )
 
