@@ -287,7 +287,8 @@ class Settings(CommandSettings):
     max_body_bytes: int = Field(
         1024 * 1024,
         ge=1024,
-        description="Maximum size of a request body, in bytes. Uploads of files may have 10 MiB, or this size if it is larger.",
+        description="Maximum size of a request body, in bytes. An uploaded file may have 10 MiB, or this size if it is "
+        "larger.",
     )
     max_texts: int = Field(MAX_TEXTS, ge=1, description="Maximum number of texts in a request.")
     page: CliImplicitFlag[bool] = Field(True, description="Serve a web page for translations at /.")
