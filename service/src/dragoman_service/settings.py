@@ -98,7 +98,7 @@ class Settings(CommandSettings):
     guard_process: bool | None = Field(
         None,
         description=(
-            "Run the checks of translations, for example for repetitions, in a separate process. false: in the "
+            "Every translation is checked, for example for repetitions. true: in a separate process. false: in the "
             "process that serves HTTP. Default: true with --device cuda and at least 4 CPUs."
         ),
     )
@@ -287,8 +287,8 @@ class Settings(CommandSettings):
     max_body_bytes: int = Field(
         1024 * 1024,
         ge=1024,
-        description="Maximum size of a request body, in bytes. An uploaded file may have 10 MiB, or this size if it is "
-        "larger.",
+        description="Maximum size of a request body, in bytes. For uploaded files, the maximum is at least "
+        "10 MiB.",
     )
     max_texts: int = Field(MAX_TEXTS, ge=1, description="Maximum number of texts in a request.")
     page: CliImplicitFlag[bool] = Field(True, description="Serve a web page for translations at /.")
@@ -305,8 +305,8 @@ class Settings(CommandSettings):
     start_cache_url: str | None = Field(
         None,
         description=(
-            "URL of the deployment's Service, such as http://10.0.0.7:8000, through which a starting pod "
-            "copies compiled kernels from a ready pod. Needs --start-cache-secret and --cache-dir."
+            "A starting pod copies compiled kernels from a ready pod of the deployment through this URL, such as "
+            "http://european.default:8000. Needs --start-cache-secret and --cache-dir."
         ),
     )
     start_cache_secret: SecretStr | None = Field(
@@ -319,8 +319,8 @@ class Settings(CommandSettings):
     glossary_dir: Path | None = Field(
         None,
         description=(
-            "Directory for glossaries that clients create. Default: glossaries/ in --cache-dir, or "
-            "memory without --cache-dir."
+            "Directory for glossaries that clients create. Default: glossaries/ in --cache-dir. Without both "
+            "flags, glossaries are kept in memory."
         ),
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(

@@ -56,8 +56,8 @@ class Rollout(SpecModel):
     start_timeout: Duration = Field(
         "30m",
         description=(
-            "Maximum time for the download of the model, and again for the start of vLLM. A container that "
-            "exceeds it is restarted. An interrupted download is resumed."
+            "Maximum time for each of two phases: the download of the model, and the start of vLLM. A "
+            "container that exceeds it is restarted. An interrupted download is resumed."
         ),
     )
 

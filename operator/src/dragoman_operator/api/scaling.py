@@ -73,8 +73,7 @@ class Autoscaling(SpecModel):
         description=(
             "What sets the number of replicas.\n"
             "Internal: the operator, by the load of replicas and routers.\n"
-            "External: your own autoscaler, which writes spec.replicas. Only difference from Off: the status "
-            "has the condition ScalingActive.\n"
+            "External: your own autoscaler, which writes spec.replicas.\n"
             "HPA: a HorizontalPodAutoscaler that the operator creates.\n"
             "KEDA: a ScaledObject that the operator creates.\n"
             "Off: you, by spec.replicas in your manifest."
@@ -143,8 +142,8 @@ class Autoscaling(SpecModel):
     prometheus: Prometheus | None = Field(
         None,
         description=(
-            "If set, the metrics of the pods are read from a Prometheus, otherwise from the pods. An empty object "
-            "{} is enough. The series need the labels namespace and pod."
+            "If set, the metrics of the pods are read from a Prometheus, otherwise from the pods. {} is the "
+            "Prometheus of the chart value prometheus.url. The series need the labels namespace and pod."
         ),
     )
 
