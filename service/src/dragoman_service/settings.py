@@ -92,14 +92,16 @@ class Settings(CommandSettings):
     glossary: Path | None = Field(
         None,
         description=(
-            "Glossary file, reloaded on change: tab-separated lines if the name ends in .tsv, otherwise YAML."
+            "Glossary file: tab-separated lines if the name ends in .tsv, otherwise YAML. The file is reloaded when "
+            "it changes."
         ),
     )
     guard_process: bool | None = Field(
         None,
         description=(
-            "Every translation is checked, for example for repetitions. true: in a separate process. false: in the "
-            "process that serves HTTP. Default: true with --device cuda and at least 4 CPUs."
+            "Whether translations are checked (for example for repetitions) in a separate process. false: they are "
+            "checked in the process that serves HTTP. Default: true with --device cuda and at least 4 CPUs, "
+            "otherwise false."
         ),
     )
     translation_cache_bytes: int = Field(
@@ -187,9 +189,9 @@ class Settings(CommandSettings):
         FILE_TIMEOUT_S,
         gt=0,
         description=(
-            "Maximum seconds to translate an uploaded file of any length. The time limit of a file is "
-            f"--request-timeout-s × characters ÷ {FILE_CHARACTERS:,}, at least --request-timeout-s, and at most "
-            "--file-timeout-s."
+            "Upper bound, in seconds, of the time limit of an uploaded file. The limit grows with the file: "
+            f"--request-timeout-s for each {FILE_CHARACTERS:,} characters (proportionally), but at least "
+            "--request-timeout-s and at most --file-timeout-s."
         ),
     )
     max_queued_requests: int | None = Field(
@@ -287,8 +289,8 @@ class Settings(CommandSettings):
     max_body_bytes: int = Field(
         1024 * 1024,
         ge=1024,
-        description="Maximum size of a request body, in bytes. For uploaded files, the maximum is at least "
-        "10 MiB.",
+        description="Maximum size of a request body, in bytes. For uploaded files, the limit is this value or "
+        "10 MiB, whichever is larger.",
     )
     max_texts: int = Field(MAX_TEXTS, ge=1, description="Maximum number of texts in a request.")
     page: CliImplicitFlag[bool] = Field(True, description="Serve a web page for translations at /.")
@@ -305,8 +307,8 @@ class Settings(CommandSettings):
     start_cache_url: str | None = Field(
         None,
         description=(
-            "A starting pod copies compiled kernels from a ready pod of the deployment through this URL, such as "
-            "http://european.default:8000. Needs --start-cache-secret and --cache-dir."
+            "URL of the deployment's Service, such as http://european.default:8000 (Service european in namespace "
+            "default). A starting pod copies compiled kernels from a ready pod behind it. Needs --start-cache-secret and --cache-dir."
         ),
     )
     start_cache_secret: SecretStr | None = Field(
@@ -319,8 +321,8 @@ class Settings(CommandSettings):
     glossary_dir: Path | None = Field(
         None,
         description=(
-            "Directory for glossaries that clients create. Default: glossaries/ in --cache-dir. Without both "
-            "flags, glossaries are kept in memory."
+            "Directory for glossaries that clients create. Default: glossaries/ in --cache-dir. If neither "
+            "--glossary-dir nor --cache-dir is set, these glossaries are kept in memory."
         ),
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(

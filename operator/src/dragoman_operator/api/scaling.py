@@ -133,8 +133,8 @@ class Autoscaling(SpecModel):
     scale_down_stabilization_window: Duration | None = Field(
         None,
         description=(
-            "Time over which a scale-down looks back: it keeps the highest number of replicas that the load "
-            "required in this time. Does not apply to scaling to zero. "
+            "The number of replicas is not reduced below the highest number that the load required in this past "
+            "time, except to zero. "
             "Default in mode Internal: chosen by the operator, between 1m and 30m. Default in modes HPA "
             "and KEDA: 5m."
         ),
@@ -142,8 +142,8 @@ class Autoscaling(SpecModel):
     prometheus: Prometheus | None = Field(
         None,
         description=(
-            "If set, the metrics of the pods are read from a Prometheus, otherwise from the pods. {} is the "
-            "Prometheus of the chart value prometheus.url. The series need the labels namespace and pod."
+            "If set, the metrics of the pods are read from a Prometheus, otherwise from the pods. An empty "
+            "object {} selects the Prometheus of the chart value prometheus.url. The series need the labels namespace and pod."
         ),
     )
 
