@@ -308,7 +308,8 @@ class Settings(CommandSettings):
         None,
         description=(
             "URL of the deployment's Service, such as http://european.default:8000 (Service european in namespace "
-            "default). A starting pod copies compiled kernels from a ready pod behind it. Needs --start-cache-secret and --cache-dir."
+            "default). A starting pod copies compiled kernels from a ready pod behind it. Needs "
+            "--start-cache-secret and --cache-dir."
         ),
     )
     start_cache_secret: SecretStr | None = Field(

@@ -143,7 +143,8 @@ class Autoscaling(SpecModel):
         None,
         description=(
             "If set, the metrics of the pods are read from a Prometheus, otherwise from the pods. An empty "
-            "object {} selects the Prometheus of the chart value prometheus.url. The series need the labels namespace and pod."
+            "object {} selects the Prometheus of the chart value prometheus.url. The series need the labels "
+            "namespace and pod."
         ),
     )
 
