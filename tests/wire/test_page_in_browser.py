@@ -405,6 +405,8 @@ def test_the_page_is_used_with_the_keyboard_alone(page: Any, pod: PodProcess) ->
     page.keyboard.type(CAT)
     page.keyboard.press("Control+Enter")
     expect(output).to_have_text(CHAT)
+    # The text is complete before the buttons that need it are enabled.
+    expect(page.get_by_role("button", name="Copy", exact=True)).to_be_enabled()
     reached = []
     for _ in range(8):
         page.keyboard.press("Tab")
