@@ -72,6 +72,11 @@ def test_rises_are_extrapolated_where_crowds_gather_and_not_where_bursts_jump():
     assert not plan(SMOOTH, 0.95).extrapolates
 
 
+def test_before_any_rise_one_is_extrapolated_where_a_start_is_short():
+    assert plan(SMOOTH, 0.95, start=4).extrapolates
+    assert not plan(SMOOTH, 0.95, start=12).extrapolates
+
+
 def test_too_low_a_maximum_is_used_up():
     assert plan(BURSTS, 0.99, max_replicas=3).kept == 3
 

@@ -39,6 +39,10 @@ RECENT = 12
 WORTH = 0.1
 """Part of the replicas that another window than the default must save: each change has costs of its own."""
 
+SHORT_START = 2
+"""Startup time, as a multiple of the time over which a rise is measured, up to which rises are extrapolated before any
+was observed."""
+
 PRIOR_RATIO, PRIOR_S = 0.05, 7200.0
 """Bursts before any was observed: demand is assumed to be above x times its median for 0.05 / x² of the time (a tail
 as heavy as that of known traffic), with the weight of two hours of observation."""
@@ -137,8 +141,9 @@ def cheapest(
 ) -> Plan:
     """The cheapest stabilization window, each with the least number of replicas that meets the objective.
 
-    With it, rises are extrapolated if that is cheaper. If nothing meets the objective, because the maximum is too low
-    or a start takes too long, the plan with the fewest late requests.
+    With it, rises are extrapolated if that is cheaper. If it costs the same, because there was no rise, they are
+    extrapolated if a start is short: a rise over seconds says little about minutes. If nothing meets the objective,
+    because the maximum is too low or a start takes too long, the plan with the fewest late requests.
     """
     highest = max(1, min(fleet.max_replicas, math.ceil(max(arrivals) / fleet.capacity) + 1))
 
@@ -159,7 +164,8 @@ def cheapest(
     best = min(plans, key=lambda plan: (lateness(plan), plan.cost))
     worth = 1.0 if best.window_s == windows_s[0] else 1 + WORTH
     ahead = planned(best.window_s, True, worth)
-    return min(best, ahead, key=lambda plan: (lateness(plan), plan.price(late_ratio)))
+    first, second = (ahead, best) if fleet.start <= SHORT_START * fleet.rise else (best, ahead)
+    return min(first, second, key=lambda plan: (lateness(plan), plan.price(late_ratio)))
 
 
 def expect(load: Load, fleet: Fleet, kept: int) -> Expected:

@@ -158,6 +158,17 @@ def service_s(points: tuple[Point, ...], queued: bool) -> float | None:
     return max(whole, _service_s(points, QUEUED_SERVICE_S) or 0.0) if queued else whole
 
 
+def longest_service_s(points: tuple[Point, ...]) -> float:
+    """The longest service time in seconds over half a minute that ended in the last minute.
+
+    Returns:
+        0 without enough finished requests.
+    """
+    recent = len(list(_latest(points, RECENT_S)))
+    ends = range(len(points) - recent + 1, len(points) + 1)
+    return max((_service_s(points[:end], QUEUED_SERVICE_S) or 0.0 for end in ends), default=0.0)
+
+
 def _service_s(points: tuple[Point, ...], over_s: float) -> float | None:
     recent = list(_latest(points, over_s))
     busy_s, finished = sum(point.busy_s for point in recent), sum(point.finished for point in recent)

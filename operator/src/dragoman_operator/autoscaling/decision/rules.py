@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dragoman_operator.autoscaling.decision.observation import (
     FULL_RATIO,
@@ -13,6 +13,7 @@ from dragoman_operator.autoscaling.decision.observation import (
     Demand,
     ScrapedReplicas,
     arrivals_after_rise_per_s,
+    longest_service_s,
 )
 from dragoman_operator.autoscaling.decision.values import (
     Expected,
@@ -272,9 +273,11 @@ def _scale_down(context: Context, kept: int) -> Proposal:
     required = f"the load required at most {peak:.1f} in the last {duration(window_s)}"
     if history.kept > max(1, round_up(peak)):
         required += f"; {describe_expected(history.expected, policy.target_queue_time_s)}"
-    needed = policy.bounded(
-        max(1, round_up(peak), history.kept, _required_soon(context, max(1, round_up(peak))))
-    )
+    loaded = max(1, round_up(peak))
+    needed = max(loaded, history.kept)
+    if needed < kept:
+        needed = max(needed, _required_soon(context, loaded))
+    needed = policy.bounded(needed)
     if kept - needed < max(1.0, MIN_CHANGE_RATIO * kept):
         return Proposal(kept, Rule.STEADY, f"{kept} replicas: {required}")
     observed_s = 0.0 if history.observed_since is None else now - history.observed_since
@@ -297,7 +300,9 @@ def _required_soon(context: Context, there: int) -> int:
     demand = context.demand
     if demand is None:
         return 0
-    proposal = forecast(context, demand, there)
+    # As long as the requests of a moment ago took: fewer replicas are fuller, and slower.
+    service_s = max(demand.service_s, longest_service_s(context.history.points))
+    proposal = forecast(context, replace(demand, service_s=service_s), there)
     replicas = 0 if proposal is None else proposal.replicas
     if demand.trend is not None:
         coming = demand.trend.forecast(context.now, context.samples.start_s) * demand.service_s
