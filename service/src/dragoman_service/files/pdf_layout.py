@@ -112,9 +112,8 @@ class _Paragraph:
             is_hanging = BULLET.match(first.text) is not None
             if number > 1 or abs(shift) > MAX_INDENT * height or (shift > 0 and not is_hanging):
                 return False
-        width = max(line.right, *(each.right for each in lines[max(start, len(lines) - 3) :])) - min(
-            line.left, left
-        )
+        above = lines[max(start, len(lines) - 3) :]
+        width = max(line.right, *(each.right for each in above)) - min(line.left, left)
         is_short = last.right - last.left < SHORT_LINE * width
         return not (is_short and SENTENCE_END.search(last.text))
 

@@ -8,6 +8,7 @@ Source: https://docs.python.org/3/library/multiprocessing.html#contexts-and-star
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import multiprocessing
@@ -20,10 +21,12 @@ from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 
-from dragoman_service.engine.vllm.pod_fork import PRELOADED
 from dragoman_service.engine.vllm.start_report import end_with_parent
 
 log = logging.getLogger(__name__)
+
+PRELOADED = "dragoman_service.engine.vllm.preload"
+"""Imports vLLM in the fork server."""
 
 
 class ServerFork(ForkServerProcess):
@@ -65,6 +68,11 @@ def begin() -> None:
     """Start the fork server, which begins to import vLLM; with the environment that vLLM reads then."""
     multiprocessing.set_forkserver_preload([PRELOADED])
     forkserver.ensure_running()
+
+
+def context(_loop: asyncio.AbstractEventLoop) -> ServerContext | None:
+    """How vLLM's engine process is forked; None if a fork cannot use CUDA. The fork server has no event loop."""
+    return CONTEXT if may_use_cuda() else None
 
 
 def may_use_cuda() -> bool:

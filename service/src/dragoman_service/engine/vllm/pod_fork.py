@@ -16,21 +16,34 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from multiprocessing.context import BaseContext, ForkContext, ForkProcess
+from multiprocessing.context import ForkContext, ForkProcess
 
 from dragoman_service.engine.vllm.start_report import end_with_parent
-
-PRELOADED = "dragoman_service.engine.vllm.preload"
-"""Imports vLLM."""
 
 PAUSE_S = 5.0
 """Maximum wait for the event loop to pause; it may have ended."""
 
 
-def context(loop: asyncio.AbstractEventLoop) -> ForkContext:
-    """How vLLM forks its engine process: the event loop pauses meanwhile.
+def begin() -> None:
+    """Import vLLM."""
+    import_module("dragoman_service.engine.vllm.preload")
 
-    A lock that another thread holds at the fork stays locked in it.
+
+def inspect_models() -> None:
+    """Have vLLM inspect the model's class in this process instead of in a new one, which imports vLLM once more.
+
+    vLLM does so to keep CUDA out of this process.
+    """
+    from vllm.model_executor.models import registry
+
+    registry._run_in_subprocess = lambda task: task()
+
+
+def context(loop: asyncio.AbstractEventLoop) -> ForkContext:
+    """How vLLM's engine process is forked.
+
+    Args:
+        loop: The pod's, which runs in another thread. It pauses at the fork: a lock that it holds would stay locked.
     """
 
     class PodProcess(PodFork):
@@ -61,7 +74,11 @@ class PodFork(ForkProcess):
 
 @contextmanager
 def paused(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """Have an event loop of another thread pause."""
+    """Have an event loop of another thread pause.
+
+    Raises:
+        RuntimeError: It is closed.
+    """
     pauses, ends = threading.Event(), threading.Event()
 
     def pause() -> None:
@@ -90,25 +107,3 @@ def leave_connections() -> None:
                 if family in (socket.AF_INET, socket.AF_INET6):
                     os.dup2(nothing, number)
     os.close(nothing)
-
-
-def preload() -> None:
-    """Import vLLM."""
-    import_module(PRELOADED)
-
-
-def inspect_models() -> None:
-    """Have vLLM inspect the model's class in this process instead of in a new one, which imports vLLM once more.
-
-    vLLM does so to keep CUDA out of this process.
-    """
-    from vllm.model_executor.models import registry
-
-    registry._run_in_subprocess = lambda task: task()
-
-
-def use(engine_context: BaseContext) -> None:
-    """Have vLLM start its engine process by a context."""
-    from vllm.v1.engine import utils
-
-    utils.get_mp_context = lambda: engine_context

@@ -16,8 +16,9 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from multiprocessing.context import BaseContext
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from dragoman_protocols.errors import EngineDeadError
 from dragoman_service.download.files import check_formats
@@ -57,6 +58,19 @@ AUTO = "auto"
 
 class StartCancelledError(Exception):
     """The pod is shut down while vLLM starts."""
+
+
+class Forks(Protocol):
+    """How vLLM is imported once for the pod and its engine process: a module for each kind of device."""
+
+    def begin(self) -> None:
+        """Import vLLM, or begin to; after its environment was set."""
+
+    def inspect_models(self) -> None:
+        """Have vLLM inspect the model's class without another import of vLLM."""
+
+    def context(self, loop: asyncio.AbstractEventLoop, /) -> BaseContext | None:
+        """How the engine process is forked; None if it cannot be. `loop` is the pod's."""
 
 
 class Runtime:
@@ -157,18 +171,15 @@ class Runtime:
         level = self._settings.log_level.upper()
         config_path.write_text(json.dumps(logging_config(self._report_path, level)), encoding="utf-8")
         os.environ.update(environment(self._settings, config_path, usable_cpus(), os.environ))
-        on_cpu = self._settings.device == "cpu"
-        if on_cpu:
-            pod_fork.preload()
-        else:
-            fork_server.begin()
+        forks: Forks = pod_fork if self._settings.device == "cpu" else fork_server
+        forks.begin()
         directory = weights.local_directory(self._settings.model)
         arguments = _arguments(self._settings)
         absent = compat.check()
         if compat.SLEEP_MODE in absent and self._settings.sleep_after_s is not None:
             raise StartError("this release of vLLM has no sleep mode: remove --sleep-after-s")
         if compat.FORKED_INSPECTION not in absent:
-            (pod_fork if on_cpu else fork_server).inspect_models()
+            forks.inspect_models()
         self._raise_if_cancelled()
         arguments["model"] = directory or self._fetched(report)
         if not self._settings.trust_remote_code and weights.is_local(arguments["model"]):
@@ -182,12 +193,11 @@ class Runtime:
         if self._settings.coalesce_outputs and compat.OUTPUT_COALESCING not in absent:
             self.coalesces_outputs = _coalesce_outputs(config)
         if compat.FORKED_ENGINE not in absent:
-            if on_cpu:
-                pod_fork.use(pod_fork.context(loop))
-            elif fork_server.may_use_cuda():
-                pod_fork.use(fork_server.CONTEXT)
-            else:
+            context = forks.context(loop)
+            if context is None:
                 compat.fall_back(compat.FORKED_ENGINE, "an import in the fork server has initialized CUDA")
+            else:
+                _use_context(context)
         self.llm = _started(config, self._stepped)
         ready()
         _set_envs_cache(True)
@@ -272,6 +282,13 @@ def _engine_config(arguments: Mapping[str, Any]) -> Any:
     from vllm.usage.usage_lib import UsageContext
 
     return AsyncEngineArgs(**arguments).create_engine_config(UsageContext.OPENAI_API_SERVER)
+
+
+def _use_context(context: BaseContext) -> None:
+    """Have vLLM start its engine process by a context."""
+    from vllm.v1.engine import utils
+
+    utils.get_mp_context = lambda: context
 
 
 def _coalesce_outputs(config: Any) -> bool:
