@@ -28,6 +28,8 @@ class DemoPod(PodProcess):
             directory,
             *("--model", str(MODEL), "--served-name", "demo", "--device", "cpu"),
             *("--max-num-seqs", "8", "--cache-dir", str(directory / "cache")),
+            # As on a GPU.
+            *("--prefill-schedule-interval", "16"),
             *("--languages", json.dumps(LANGUAGES)),
         )
         self.phases: set[str] = set()

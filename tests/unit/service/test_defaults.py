@@ -53,9 +53,9 @@ def test_arguments_about_graphs_are_left_to_vllm(given: dict[str, object]) -> No
     assert gpu_arguments(given) == given
 
 
-def test_requests_are_gathered_on_a_gpu_by_default(
+def test_requests_are_prefilled_together_on_a_gpu_by_default(
     make_settings: Callable[..., Settings],
 ) -> None:
-    assert prefill_schedule_interval(make_settings(device="cuda")) == 4
+    assert prefill_schedule_interval(make_settings(device="cuda")) == 16
     assert prefill_schedule_interval(make_settings(device="cpu")) == 1
     assert prefill_schedule_interval(make_settings(device="cuda", prefill_schedule_interval=1)) == 1

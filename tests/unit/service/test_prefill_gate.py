@@ -1,90 +1,56 @@
-import asyncio
-from contextlib import ExitStack
+import math
 
 import pytest
 
-from dragoman_service.engine.protocol import StallDetector
-from dragoman_service.engine.vllm.prefill_gate import PrefillGate
+from dragoman_service.engine.vllm.prefill_gate import PREFILL_STEPS, PrefillGate
 
 
-class Engine:
-    """One with work until set otherwise."""
-
-    def __init__(self, every: int) -> None:
-        self.stall_detector = StallDetector()
-        self.prefill_gate = PrefillGate(every, self.stall_detector)
-        self._work = ExitStack()
-        self._work.enter_context(self.stall_detector.generation())
-
-    def ends(self) -> None:
-        self._work.close()
-        self.prefill_gate.open()
-
-    def comes(self) -> asyncio.Task[None]:
-        return asyncio.create_task(self.prefill_gate.wait())
+def held(gate: PrefillGate, startable: int, running: int) -> int:
+    """Steps until requests start that came together."""
+    steps = 0
+    while gate.holds(startable, running):
+        steps += 1
+    return steps
 
 
-async def turns() -> None:
-    for _ in range(3):
-        await asyncio.sleep(0)
+def test_requests_wait_longer_the_more_requests_a_prefill_delays() -> None:
+    assert [held(PrefillGate(16), 1, running) for running in (1, 4, 12, 20)] == [0, 1, 5, 9]
 
 
-async def test_those_that_come_between_two_openings_go_in_together() -> None:
-    engine = Engine(3)
-    come = [engine.comes()]
-    await turns()
-    engine.prefill_gate.step()
-    come.append(engine.comes())
-    await turns()
-    engine.prefill_gate.step()
-    await turns()
-    assert [each.done() for each in come] == [False, False]
-    engine.prefill_gate.step()
-    await turns()
-    assert [each.done() for each in come] == [True, True]
-    late = engine.comes()
-    await turns()
-    assert not late.done()
-    engine.ends()
-    await late
+def test_many_requests_start_sooner_than_one() -> None:
+    assert [held(PrefillGate(16), startable, 24) for startable in (1, 2, 4, 12, 100)] == [11, 5, 2, 0, 0]
 
 
-async def test_a_request_after_a_pause_is_admitted_at_once() -> None:
-    engine = Engine(3)
-    for _ in range(5):
-        engine.prefill_gate.step()
-    first, second = engine.comes(), engine.comes()
-    await turns()
-    assert (first.done(), second.done()) == (True, False)
-    engine.ends()
-    await second
+def test_a_request_starts_at_once_if_nothing_runs() -> None:
+    assert held(PrefillGate(16), 1, 0) == 0
 
 
-async def test_an_idle_engine_admits_at_once() -> None:
-    engine = Engine(1000)
-    waiting = engine.comes()
-    await turns()
-    assert not waiting.done()
-    engine.ends()
-    async with asyncio.timeout(30):
-        await waiting
-        await engine.prefill_gate.wait()
+def test_no_request_waits_longer_than_the_maximum() -> None:
+    assert held(PrefillGate(16), 1, 1000) == 15
+    assert held(PrefillGate(1), 1, 1000) == 0
 
 
-async def test_one_lets_everybody_in() -> None:
-    engine = Engine(1)
-    async with asyncio.timeout(30):
-        await asyncio.gather(*(engine.comes() for _ in range(5)))
+def test_steps_without_waiting_requests_are_not_counted() -> None:
+    gate = PrefillGate(16)
+    for _ in range(100):
+        assert not gate.holds(0, 20)
+    assert held(gate, 1, 20) == 9
 
 
-async def test_a_request_that_is_cancelled_does_not_delay_others() -> None:
-    engine = Engine(2)
-    gone, there = engine.comes(), engine.comes()
-    await turns()
-    gone.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await gone
-    engine.prefill_gate.step()
-    engine.prefill_gate.step()
-    async with asyncio.timeout(30):
-        await there
+@pytest.mark.parametrize("running", [10, 50, 200])
+@pytest.mark.parametrize("gap_steps", [1, 3, 10, 40])
+def test_the_delay_is_at_most_twice_the_minimum(running: int, gap_steps: int) -> None:
+    """Requests come at equal gaps. The minimum is that of the best constant number of requests per prefill."""
+    gate, waiting, waited, prefills, steps = PrefillGate(10**9), 0, 0, 0, 4000
+    for step in range(steps):
+        waiting += step % gap_steps == 0
+        if gate.holds(waiting, running):
+            waited += waiting
+        elif waiting:
+            waiting, prefills = 0, prefills + 1
+    delay = waited + prefills * running * PREFILL_STEPS
+    requests = math.ceil(steps / gap_steps)
+    best = min(
+        requests / n * running * PREFILL_STEPS + requests * (n - 1) / 2 * gap_steps for n in range(1, 200)
+    )
+    assert delay <= 2.1 * best

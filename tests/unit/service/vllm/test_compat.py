@@ -15,7 +15,7 @@ from dragoman_service.engine.vllm import compat
 from dragoman_service.engine.vllm import engine as engine_module
 from dragoman_service.engine.vllm.compat import REACHES, Reach, missing_of
 from dragoman_service.engine.vllm.engine import BY_TOKEN, AsyncLLMEngine
-from dragoman_service.engine.vllm.process import _coalesce_outputs, check_tokenizer
+from dragoman_service.engine.vllm.process import _replace_scheduler, check_tokenizer
 from dragoman_service.engine.vllm.start_report import FAILURE_MARKS, PHASE_MARKS
 from dragoman_service.errors import PromptTemplateError, StartError
 from dragoman_service.settings import Settings
@@ -107,9 +107,9 @@ def test_an_unknown_scheduler_is_left_as_it_is(caplog: pytest.LogCaptureFixture)
         pass
 
     scheduling = SimpleNamespace(get_scheduler_cls=lambda: Foreign, scheduler_cls=Foreign)
-    assert not _coalesce_outputs(SimpleNamespace(scheduler_config=scheduling))
+    assert not _replace_scheduler(SimpleNamespace(scheduler_config=scheduling), coalesces=True)
     assert scheduling.scheduler_cls is Foreign
-    assert fallbacks()["output_coalescing"] == 1.0
+    assert fallbacks()["scheduler"] == 1.0
     assert "Foreign is unknown" in caplog.text
     compat.FALLBACK.clear()
 
@@ -121,7 +121,11 @@ def test_vllm_s_own_schedulers_have_successors() -> None:
 
     from dragoman_service.engine.vllm.scheduler import successor
 
-    assert all(map(successor, (Scheduler, AsyncScheduler)))
+    assert all(
+        successor(scheduler, coalesces=coalesces)
+        for scheduler in (Scheduler, AsyncScheduler)
+        for coalesces in (False, True)
+    )
 
 
 def test_its_logs_errors_and_metrics_have_the_known_words(vllm: Path) -> None:

@@ -26,7 +26,7 @@ GRAPHS = "cudagraph_capture_sizes"
 GRAPHS_OTHERWISE = (GRAPHS, "max_cudagraph_capture_size", "compilation_config", "enforce_eager")
 """Engine arguments by which a user chooses the graphs."""
 
-GPU_PREFILL_INTERVAL = 4
+GPU_PREFILL_INTERVAL = 16
 
 
 def engine_arguments(settings: Settings, known: Collection[str]) -> dict[str, Any]:
@@ -56,6 +56,7 @@ def engine_arguments(settings: Settings, known: Collection[str]) -> dict[str, An
         "dtype": settings.dtype,
         "otlp_traces_endpoint": settings.traces_endpoint,
         "enable_sleep_mode": None if settings.sleep_after_s is None else True,
+        "prefill_schedule_interval": prefill_schedule_interval(settings),
         "scheduling_policy": "priority" if settings.scheduling_policy == "shortest" else None,
     }
     return merged(typed, settings.engine_args, known)
@@ -99,7 +100,7 @@ def graph_sizes(most: int) -> list[int]:
 
 
 def prefill_schedule_interval(settings: Settings) -> int:
-    """Engine steps between two in which requests begin; on a CPU a step takes long, and there are no graphs."""
+    """Maximum number of engine steps for which a request is held. On a CPU, steps are long, and there are no graphs."""
     if settings.prefill_schedule_interval is not None:
         return settings.prefill_schedule_interval
     return GPU_PREFILL_INTERVAL if settings.device == "cuda" else 1

@@ -26,7 +26,7 @@ FALLBACK = Gauge(
     ["feature"],
 )
 
-OUTPUT_COALESCING = "output_coalescing"
+SCHEDULER = "scheduler"
 START_PHASES = "start_phases"
 FORKED_ENGINE = "forked_engine"
 FORKED_INSPECTION = "forked_inspection"
@@ -140,7 +140,7 @@ REACHES = (
         {
             ":AsyncEngineArgs": "model revision served_model_name max_num_seqs max_num_batched_tokens max_model_len "
             "gpu_memory_utilization kv_cache_memory_bytes tensor_parallel_size quantization dtype otlp_traces_endpoint "
-            "scheduling_policy enforce_eager cudagraph_capture_sizes",
+            "prefill_schedule_interval scheduling_policy enforce_eager cudagraph_capture_sizes",
         },
         required=True,
     ),
@@ -155,11 +155,13 @@ REACHES = (
         {VARIABLES: "VLLM_CPU_OMP_THREADS_BIND VLLM_CPU_KVCACHE_SPACE VLLM_ENABLE_V1_MULTIPROCESSING"},
     ),
     Reach(
-        OUTPUT_COALESCING,
+        SCHEDULER,
         {
-            "config:SchedulerConfig": "get_scheduler_cls scheduler_cls",
-            "v1.core.sched.scheduler:Scheduler": "update_from_output finish_requests requests",
-            "v1.core.sched.async_scheduler:AsyncScheduler": "update_from_output finish_requests",
+            "config:SchedulerConfig": "get_scheduler_cls scheduler_cls prefill_schedule_interval",
+            "v1.core.sched.scheduler:Scheduler": "update_from_output finish_requests schedule requests running "
+            "waiting max_num_running_reqs prefill_capacity_bound",
+            "v1.core.sched.async_scheduler:AsyncScheduler": "update_from_output finish_requests schedule",
+            "v1.request:Request": "is_prefill_chunk",
             "sampling_params:RequestOutputKind": "FINAL_ONLY",
             "sampling_params:SamplingParams": "output_kind detokenize logprobs prompt_logprobs",
             "v1.engine:EngineCoreOutputs": "outputs",

@@ -26,8 +26,6 @@ from dragoman_service.engine.protocol import (
     TokenCounter,
     output_budget,
 )
-from dragoman_service.engine.vllm.arguments import prefill_schedule_interval
-from dragoman_service.engine.vllm.prefill_gate import PrefillGate
 from dragoman_service.engine.vllm.process import Runtime, StartCancelledError
 from dragoman_service.engine.vllm.tokens import Tokens
 from dragoman_service.errors import StartError
@@ -63,7 +61,6 @@ class AsyncLLMEngine:
         self._by_priority = False
         self._capacity = Capacity(0, 0)
         self._stall_detector = StallDetector()
-        self._prefill_gate = PrefillGate(prefill_schedule_interval(settings), self._stall_detector)
         self._has_stepped = asyncio.Event()
 
     async def load(self, report: Report) -> None:
@@ -128,7 +125,6 @@ class AsyncLLMEngine:
             decoding.max_tokens,
         )
         sampling = sampling_params(decoding, budget, *self._tokens.stops(decoding))
-        await self._prefill_gate.wait()
         outputs = self._runtime.llm.generate(
             {"type": "token", "prompt_token_ids": token_ids},
             sampling,
@@ -150,9 +146,6 @@ class AsyncLLMEngine:
             raise
         except Exception as error:
             raise _translated(error) from error
-        finally:
-            if not self._stall_detector.generating:
-                self._prefill_gate.open()
 
     async def sleep(self) -> None:
         """Move the weights to host memory, and free the KV cache."""
@@ -182,7 +175,7 @@ class AsyncLLMEngine:
         """Generate before the first request: what a model cannot do on this device shows in its first step.
 
         Raises:
-            StartError: vLLM reported no step, on which the stall detector and the prefill gate depend.
+            StartError: vLLM reported no step, on which the stall detector depends.
         """
         async with aclosing(self.generate(TRIAL, Decoding(max_tokens=1), "trial")) as chunks:
             async for _ in chunks:
@@ -207,7 +200,6 @@ class AsyncLLMEngine:
     def _stepped(self) -> None:
         self._has_stepped.set()
         self._stall_detector.step()
-        self._prefill_gate.step()
 
 
 def _capacity(config: Any) -> Capacity:

@@ -1,48 +1,45 @@
-"""Batches prefills: requests are admitted to the engine every n steps, rather than each as it arrives.
+"""Decides at which engine steps new requests start, so that several are prefilled in one step.
 
-Translations are short, so that at high load some start at nearly every step of the engine. vLLM runs a step with a
-prefill layer by layer, in Python, and a step without one as one CUDA graph: the fewer steps are mixed, the better.
-vLLM's own `prefill_schedule_interval` does the same for engines in data parallel only.
+Translations are short: at high load, some end and others start at nearly every step. A step with a prefill takes some
+milliseconds longer than its tokens need, because vLLM does not run it as one CUDA graph. All running requests wait for
+that.
+
+The rule is that of TCP's delayed acknowledgments: hold new requests until their waiting, added up, equals the delay of
+the running ones. Whenever requests arrive, the total delay is at most twice the minimum. The rule needs no estimate of
+arrivals or lengths.
+
+Source: Dooly, Goldman, Scott, TCP Dynamic Acknowledgment Delay: Theory and Practice, STOC 1998.
 """
 
 from __future__ import annotations
 
-import asyncio
-
-from dragoman_service.engine.protocol import StallDetector
+PREFILL_STEPS = 0.5
+"""Additional time of a step with a prefill, apart from its tokens, in steps without one. On an H100 with a model of
+1.7 B parameters: 1.5 with 25 running requests, 0.5 to 0.7 with 128 and 512. Less with a larger model."""
 
 
 class PrefillGate:
-    """Delays requests to every n-th step, for prefills; 1: no delay. Used from the event loop alone."""
+    """Holds requests for a number of steps.
 
-    def __init__(self, every: int, stall_detector: StallDetector) -> None:
-        self._every = every
-        self._stall_detector = stall_detector
-        self._steps = 0
-        self._waiting: list[asyncio.Future[None]] = []
+    Args:
+        max_steps: Maximum number of steps, 1 or more; 1 holds none.
+    """
 
-    async def wait(self) -> None:
-        """Wait for the next prefill step: not at all if the engine is idle, or the last one is `every` steps ago."""
-        if self._every == 1:
-            return
-        if not self._waiting and (not self._stall_detector.generating or self._steps >= self._every):
-            self._steps = 0
-            return
-        opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(opened)
-        await opened
+    def __init__(self, max_steps: int) -> None:
+        self._max_steps = max_steps
+        self._held_steps = 0
+        self._waited_steps = 0
 
-    def step(self) -> None:
-        """The engine has made a step."""
-        self._steps += 1
-        if self._steps >= self._every:
-            self.open()
+    def holds(self, startable: int, running: int) -> bool:
+        """Whether this step starts no request; called once per step.
 
-    def open(self) -> None:
-        """Admit all that wait; also called when the engine becomes idle, because it makes no steps then."""
-        if self._waiting:
-            waiting, self._waiting = self._waiting, []
-            self._steps = 0
-            for each in waiting:
-                if not each.done():
-                    each.set_result(None)
+        Args:
+            startable: Waiting requests for which there is a free slot.
+            running: Requests that a prefill would delay.
+        """
+        self._held_steps += 1
+        self._waited_steps += startable
+        if startable and self._held_steps < self._max_steps and self._waited_steps < running * PREFILL_STEPS:
+            return True
+        self._held_steps = self._waited_steps = 0
+        return False

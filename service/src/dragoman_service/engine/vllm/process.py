@@ -190,8 +190,8 @@ class Runtime:
         self._raise_if_cancelled()
         _set_envs_cache(False)
         config = _engine_config(arguments)
-        if self._settings.coalesce_outputs and compat.OUTPUT_COALESCING not in absent:
-            self.coalesces_outputs = _coalesce_outputs(config)
+        if compat.SCHEDULER not in absent:
+            self.coalesces_outputs = _replace_scheduler(config, coalesces=self._settings.coalesce_outputs)
         if compat.FORKED_ENGINE not in absent:
             context = forks.context(loop)
             if context is None:
@@ -291,18 +291,18 @@ def _use_context(context: BaseContext) -> None:
     utils.get_mp_context = lambda: context
 
 
-def _coalesce_outputs(config: Any) -> bool:
-    """Put a coalescing scheduler in the place of vLLM's; whether there is one for it."""
+def _replace_scheduler(config: Any, *, coalesces: bool) -> bool:
+    """Put our scheduler in the place of vLLM's, if there is one for it; whether outputs are coalesced."""
     from dragoman_service.engine.vllm.scheduler import successor
 
     scheduling = config.scheduler_config
     scheduler = scheduling.get_scheduler_cls()
-    found = successor(scheduler)
+    found = successor(scheduler, coalesces=coalesces)
     if found is None:
-        compat.fall_back(compat.OUTPUT_COALESCING, f"the scheduler {scheduler.__qualname__} is unknown")
+        compat.fall_back(compat.SCHEDULER, f"the scheduler {scheduler.__qualname__} is unknown")
         return False
     scheduling.scheduler_cls = found
-    return True
+    return coalesces
 
 
 def _started(config: Any, stepped: Callable[[], None]) -> Any:
