@@ -230,8 +230,8 @@ class Settings(CommandSettings):
         None,
         ge=1,
         description=(
-            "While vLLM generates, a new sequence can wait up to N steps for others, so that one step prefills "
-            "several. This flag sets N. Default: 16 on a GPU, 1 (no wait) on the CPU."
+            "While vLLM generates, a new sequence can wait for others, so that one step prefills several. It starts "
+            "in the Nth step at the latest. This flag sets N. Default: 16 on a GPU, 1 (no wait) on the CPU."
         ),
     )
     coalesce_outputs: bool = Field(

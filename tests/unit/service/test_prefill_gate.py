@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from dragoman_service.engine.vllm.prefill_gate import PREFILL_STEPS, PrefillGate
+from dragoman_service.engine.vllm.prefill_gate import PREFILL_DELAY_STEPS, PrefillGate
 
 
 def held(gate: PrefillGate, startable: int, running: int) -> int:
@@ -48,9 +48,10 @@ def test_the_delay_is_at_most_twice_the_minimum(running: int, gap_steps: int) ->
             waited += waiting
         elif waiting:
             waiting, prefills = 0, prefills + 1
-    delay = waited + prefills * running * PREFILL_STEPS
+    delay = waited + prefills * running * PREFILL_DELAY_STEPS
     requests = math.ceil(steps / gap_steps)
     best = min(
-        requests / n * running * PREFILL_STEPS + requests * (n - 1) / 2 * gap_steps for n in range(1, 200)
+        requests / n * running * PREFILL_DELAY_STEPS + requests * (n - 1) / 2 * gap_steps
+        for n in range(1, 200)
     )
     assert delay <= 2.1 * best

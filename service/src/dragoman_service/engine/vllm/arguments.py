@@ -100,7 +100,7 @@ def graph_sizes(most: int) -> list[int]:
 
 
 def prefill_schedule_interval(settings: Settings) -> int:
-    """Maximum number of engine steps for which a request is held. On a CPU, steps are long, and there are no graphs."""
+    """`max_steps` of the prefill gate. On a CPU it holds no request: steps are long, and there are no CUDA graphs."""
     if settings.prefill_schedule_interval is not None:
         return settings.prefill_schedule_interval
     return GPU_PREFILL_INTERVAL if settings.device == "cuda" else 1

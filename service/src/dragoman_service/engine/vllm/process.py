@@ -292,7 +292,11 @@ def _use_context(context: BaseContext) -> None:
 
 
 def _replace_scheduler(config: Any, *, coalesces: bool) -> bool:
-    """Put our scheduler in the place of vLLM's, if there is one for it; whether outputs are coalesced."""
+    """Put our scheduler in the place of vLLM's, if there is one for it.
+
+    Returns:
+        Whether outputs are coalesced.
+    """
     from dragoman_service.engine.vllm.scheduler import successor
 
     scheduling = config.scheduler_config

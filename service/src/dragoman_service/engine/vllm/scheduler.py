@@ -24,7 +24,7 @@ from dragoman_service.engine.vllm.prefill_gate import PrefillGate
 class _Gated(Scheduler):  # type: ignore[misc]
     """Starts requests where a `PrefillGate` lets them.
 
-    It takes the place of vLLM's `prefill_schedule_interval`, which only engines in data parallel have.
+    vLLM itself uses the argument `prefill_schedule_interval` for data parallelism only.
     """
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -34,7 +34,7 @@ class _Gated(Scheduler):  # type: ignore[misc]
     def schedule(self, throttle_prefills: bool = False) -> Any:
         slots = self.max_num_running_reqs - len(self.running)
         held = self._gate.holds(min(len(self.waiting), slots), len(self.running))
-        # A prefill that has begun goes on.
+        # The argument would also stop a prefill that has begun.
         if held and not any(request.is_prefill_chunk for request in self.running):
             throttle_prefills = True
             # Otherwise vLLM ignores the argument while requests wait for a slot.
