@@ -20,8 +20,9 @@ from dragoman_service.engine.threads import in_daemon_thread
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.settings import Settings
 from dragoman_service.start_cache.archive import contents
-from dragoman_service.start_cache.exchange import Outcome, Result, StartCache
+from dragoman_service.start_cache.exchange import StartCache
 from dragoman_service.start_cache.identity import cpu_facts, facts_of, key_of
+from dragoman_service.start_cache.taking import Outcome, Result
 
 log = logging.getLogger(__name__)
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_service.start_cache import exchange
+from dragoman_service.start_cache import exchange, taking
 from dragoman_service.start_cache.archive import contents, manifest_of, signature
-from dragoman_service.start_cache.exchange import ARCHIVE, REQUEST, Archive, Outcome, StartCache
+from dragoman_service.start_cache.exchange import Archive, StartCache
+from dragoman_service.start_cache.taking import ARCHIVE, REQUEST, Outcome, Result, take
 
 KEY, SECRET = "a" * 64, "s" * 40
 FILE = "torch_compile_cache/f0/rank_0_0/graph.py"
@@ -79,6 +80,11 @@ def starting(sibling: Sibling, root: Path, key: str | None = KEY) -> StartCache:
     return StartCache(sibling.url, SECRET, root, lambda: key)
 
 
+def taken_here(sibling: Sibling, root: Path) -> Result:
+    """Taken in this process, where limits can be replaced."""
+    return take(taking.Sibling(sibling.url, SECRET, str(root), KEY, 8.0))
+
+
 def test_a_pod_takes_what_a_sibling_has_once(
     sibling: Sibling, packed: tuple[Archive, bytes], tmp_path: Path
 ) -> None:
@@ -128,16 +134,16 @@ def test_contents_that_are_changed_or_cut_are_rejected(
 def test_an_endless_manifest_is_rejected(
     sibling: Sibling, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exchange, "MAX_MANIFEST_BYTES", 1000)
+    monkeypatch.setattr(taking, "MAX_MANIFEST_BYTES", 1000)
     sibling.answer = answers(b"x" * 5000, "")
-    result = starting(sibling, tmp_path / "own").take()
+    result = taken_here(sibling, tmp_path / "own")
     assert (result.outcome, "too long" in result.detail) == (Outcome.REJECTED, True)
 
 
 def test_a_sibling_that_sends_byte_by_byte_costs_the_deadline_at_most(
     sibling: Sibling, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exchange, "DEADLINE_S", 0.3)
+    monkeypatch.setattr(exchange, "LIMIT_S", 0.3)
     ended = threading.Event()
 
     def drip(handler: BaseHTTPRequestHandler) -> None:
@@ -159,7 +165,7 @@ def test_a_sibling_that_sends_byte_by_byte_costs_the_deadline_at_most(
 def test_a_sibling_that_is_busy_is_asked_again(
     sibling: Sibling, packed: tuple[Archive, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exchange, "BUSY_PAUSE_S", 0.01)
+    monkeypatch.setattr(taking, "BUSY_PAUSE_S", 0.01)
     archive, body = packed
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
@@ -169,7 +175,7 @@ def test_a_sibling_that_is_busy_is_asked_again(
             answers(body, archive.signature)(handler)
 
     sibling.answer = answer
-    assert starting(sibling, tmp_path / "own").take().outcome is Outcome.TAKEN
+    assert taken_here(sibling, tmp_path / "own").outcome is Outcome.TAKEN
 
 
 def test_without_a_sibling_a_start_goes_on_at_once(sibling: Sibling, tmp_path: Path) -> None:
@@ -216,3 +222,13 @@ def test_what_is_served_follows_the_cache(tmp_path: Path) -> None:
     second = ready.archive()
     assert second is not None
     assert second.signature != first.signature
+
+
+def test_a_process_that_fails_ends_no_start(
+    sibling: Sibling, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taking, "PROGRAM", "dragoman_service.no_such_program")
+    cache = starting(sibling, tmp_path)
+    result = cache.take()
+    assert (result.outcome, "no_such_program" in result.detail) == (Outcome.FAILED, True)
+    cache.wait()
