@@ -80,6 +80,9 @@ QUOTES = {
 
 def cleaned(output: str) -> str:
     """A model's answer without thoughts, special tokens and outer blanks."""
+    # Most outputs have none, and both patterns need one.
+    if "<" not in output:
+        return output.strip()
     return SPECIAL.sub("", THINKING.sub("", output)).strip()
 
 
