@@ -36,7 +36,7 @@ from dragoman_service.start_cache.taking import (
 log = logging.getLogger(__name__)
 
 LIMIT_S = 8.0
-"""For taking it, which runs while vLLM is imported and takes no longer than that."""
+"""Maximum time to take it: about that of the import of vLLM, which runs meanwhile."""
 
 
 @dataclass(frozen=True)

@@ -77,14 +77,14 @@ class Result:
 
 @dataclass(frozen=True)
 class Sibling:
-    """What to take from where.
+    """Where a start cache is taken from, and where its files go.
 
     Args:
-        url: Of the deployment's Service.
-        secret: Of the deployment.
-        root: vLLM's cache.
-        key: Of the cache that fits this pod.
-        limit_s: For all of it.
+        url: Of the deployment's Service, ``http://HOST:PORT``.
+        secret: Of the deployment; both requests and archives are signed with it.
+        root: Directory of this pod's vLLM cache.
+        key: Of the start cache that fits this pod, 64 hex digits.
+        limit_s: Maximum time to take it, in seconds.
     """
 
     url: str
@@ -117,7 +117,7 @@ def take_in_process(sibling: Sibling) -> Result:
 
 
 def main() -> None:
-    """Take what the input says."""
+    """Read a `Sibling`, take its start cache, and write the `Result`."""
     sys.stdout.write(json.dumps(asdict(take(Sibling(**json.load(sys.stdin))))))
 
 
