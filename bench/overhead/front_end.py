@@ -27,10 +27,11 @@ import aiohttp
 import uvloop
 
 from dragoman_bench.sentences import LONG_SENTENCES
+from dragoman_contract.ports import free_port
 from dragoman_tune.client import connections, post
 from dragoman_tune.closed_loop import Pace, closed_loop
 from dragoman_tune.requests import Answer, Request
-from dragoman_tune.server import Server, free_port, running
+from dragoman_tune.server import Server, running
 
 MAX_IN_FLIGHT = 512
 GENERATION_S = 1.0

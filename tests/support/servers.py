@@ -20,17 +20,13 @@ from typing import Any
 
 import httpx
 
+from dragoman_contract.ports import free_port
+
 FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(["tests.support.preloaded"])
 
 VLLM_START_S = 400
 """Thirty seconds on two idle cores; tests may run beside others."""
-
-
-def free_port() -> int:
-    """A port of loopback that was free a moment ago."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
 
 
 def listens(port: int) -> bool:

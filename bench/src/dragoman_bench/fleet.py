@@ -15,9 +15,10 @@ from dragoman_bench.plan import Plan
 from dragoman_bench.point import Load, measure
 from dragoman_bench.prompting import Prompting
 from dragoman_bench.results import Results
+from dragoman_contract.ports import free_port
 from dragoman_tune.closed_loop import Pace
 from dragoman_tune.errors import MeasureError
-from dragoman_tune.server import Server, free_port, running
+from dragoman_tune.server import Server, running
 
 WARM_UP = Pace(window_s=1.0, ramp_s=10.0, drain_s=10.0)
 """Before an arm's first point: kernels that are compiled and buffers that are made on first use."""

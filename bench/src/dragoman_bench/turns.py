@@ -24,11 +24,12 @@ from dragoman_bench.errors import BenchError
 from dragoman_bench.gpu import GPU
 from dragoman_bench.loads import UNIFORM, stream
 from dragoman_bench.plan import Plan
+from dragoman_contract.ports import free_port
 from dragoman_tune.client import connections
 from dragoman_tune.figures import quantile
 from dragoman_tune.requests import Request
 from dragoman_tune.scrape import parsed
-from dragoman_tune.server import Server, free_port, running
+from dragoman_tune.server import Server, running
 
 WAKES, WAIT_S = "dragoman_engine_wakes_total", "dragoman_engine_turn_wait_seconds_sum"
 ALONE = 10

@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -127,12 +126,6 @@ async def running(server: Server, deadline_s: float) -> AsyncIterator[Server]:
         yield server
     finally:
         await asyncio.shield(server.end())
-
-
-def free_port() -> int:
-    """A loopback port without a listener."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
 
 
 def last_error(log: str) -> str | None:

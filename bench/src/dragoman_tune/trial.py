@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dragoman_contract.ports import free_port
 from dragoman_tune.client import connections, translate
 from dragoman_tune.closed_loop import Pace, closed_loop
 from dragoman_tune.errors import ServerError
 from dragoman_tune.figures import Figures, figures
 from dragoman_tune.requests import Answer, Request, repeated
 from dragoman_tune.search import Setting, Trial
-from dragoman_tune.server import Server, free_port, running
+from dragoman_tune.server import Server, running
 
 WARM_UP = Pace(window_s=1.0, ramp_s=10.0, drain_s=10.0)
 """What is compiled or allocated on first use must not fall into the window."""

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ from kubernetes.aio.client import ApiClient, ApiextensionsV1Api, CustomObjectsAp
 from tests.support.load import Load
 from tests.support.servers import ForkedProcess
 
+from dragoman_contract.ports import free_port
 from dragoman_kube.client import KubeClient
 from dragoman_kube.errors import ClusterError
 from dragoman_kube.kinds import DEPLOYMENT, EVENT, POD, Kind
@@ -55,7 +55,7 @@ class Operator:
         **options: object,
     ) -> None:
         self.log, self.identity = log, identity
-        self.metrics_port = _free_port()
+        self.metrics_port = free_port()
         settings = {
             "namespaces": namespace,
             "lease-namespace": namespace,
@@ -121,11 +121,6 @@ class Operator:
 
     async def leads(self) -> bool:
         return await self.metric("dragoman_operator_leader") == 1
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 class World:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from dragoman_contract.ports import free_port
 from dragoman_tune.errors import ServerError
-from dragoman_tune.server import Server, free_port, running, session_members
+from dragoman_tune.server import Server, running, session_members
 
 SERVE = "import http.server, sys; http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), H).serve_forever()"
 HANDLER = (

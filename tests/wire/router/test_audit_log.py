@@ -15,9 +15,10 @@ from typing import Any
 
 import aiohttp
 import pytest
-from tests.support.servers import free_port, listens
+from tests.support.servers import listens
 from tests.wire.router.test_command import Process
 
+from dragoman_contract.ports import free_port
 from dragoman_protocols.api import Need
 from dragoman_router.http import audit as module
 from dragoman_router.http.audit import MAX_LINES, MAX_PAIRS, AuditLog

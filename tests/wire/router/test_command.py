@@ -16,7 +16,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from tests.support.servers import ForkedProcess, free_port, listens
+from tests.support.servers import ForkedProcess, listens
+
+from dragoman_contract.ports import free_port
 
 
 class Process:

@@ -20,6 +20,7 @@ from dragoman_bench.plan import Plan
 from dragoman_bench.replay.arrivals import arrival_times
 from dragoman_bench.replay.comparison import compared
 from dragoman_bench.replay.open_loop import open_loop
+from dragoman_contract.ports import free_port
 from dragoman_simulate.calibrate import Page, calibrated, joined, read_page
 from dragoman_simulate.speed import SpeedTable
 from dragoman_simulate.trace import read_trace
@@ -27,7 +28,7 @@ from dragoman_tune.client import connections, translate
 from dragoman_tune.closed_loop import Pace, Send, closed_loop
 from dragoman_tune.figures import figures
 from dragoman_tune.requests import Answer, Request
-from dragoman_tune.server import Server, free_port, running
+from dragoman_tune.server import Server, running
 
 WARM_UP = Pace(window_s=3.0, ramp_s=20.0, drain_s=30.0)
 FULL_WINDOWS = 3

@@ -6,11 +6,11 @@ import asyncio
 import logging
 import os
 import random
-import socket
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from dragoman_contract.ports import free_port
 from dragoman_devcluster.errors import StartFailedError
 from dragoman_devcluster.guardian import Guardian
 from dragoman_devcluster.node.backoff import Backoff
@@ -33,8 +33,6 @@ START_TIMEOUT_S = 90.0
 POLL_S = 0.1
 STOP_GRACE_S = 10.0
 LOG_TAIL_LINES = 15
-FIRST_PORT = 10_000
-PORTS_TRIED = 100
 
 
 class ApiServer:
@@ -101,24 +99,6 @@ def embedded_server(options: ClusterOptions, guardian: Guardian) -> ApiServer:
         return {"api": [sys.executable, "-m", "dragoman_devcluster.api", *flags]}
 
     return ApiServer("embedded", root, guardian, commands)
-
-
-def free_port() -> int:
-    """A port of 127.0.0.1 on which no process listens at the moment.
-
-    Below those that the kernel gives to outgoing connections, so that none of them has it when a server that has
-    ended is started again.
-    """
-    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    candidates = range(FIRST_PORT, lowest)
-    for port in random.sample(candidates, min(PORTS_TRIED, len(candidates))):
-        try:
-            socket.create_server((HOST, port)).close()
-        except OSError:
-            continue
-        return port
-    with socket.create_server((HOST, 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def service_range(state: Path, first_octet: int) -> str:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import signal
-import socket
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -17,9 +15,7 @@ from dragoman_devcluster.guardian import Guardian
 from dragoman_devcluster.node.context import POD_NETWORK, Addresses, Devices
 from dragoman_devcluster.options import ClusterOptions
 from dragoman_devcluster.process import Process
-from dragoman_devcluster.servers import server
 from dragoman_devcluster.servers.kube_apiserver import find_binaries
-from dragoman_devcluster.servers.server import FIRST_PORT, free_port
 from dragoman_devcluster.state import (
     Supervisor,
     born,
@@ -150,16 +146,3 @@ def test_which_api_server(tmp_path, monkeypatch, guardian):
     assert set(find_binaries(os.environ)) == {"kube-apiserver", "etcd"}
     assert choose_server(ClusterOptions(), guardian).kind == "kube-apiserver"
     assert choose_server(ClusterOptions(api="embedded"), guardian).kind == "embedded"
-
-
-def test_ports_are_free_and_no_outgoing_connection_gets_them():
-    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    port = free_port()
-    assert FIRST_PORT <= port < lowest
-    with socket.create_server(("127.0.0.1", port)):
-        pass
-
-
-def test_where_all_of_those_are_taken_it_is_any_port(monkeypatch):
-    monkeypatch.setattr(server, "PORTS_TRIED", 0)
-    assert free_port() > 0

@@ -9,7 +9,9 @@ from typing import Any
 
 import aiohttp
 import pytest
-from tests.support.servers import ForkedProcess, bare_environment, free_port
+from tests.support.servers import ForkedProcess, bare_environment
+
+from dragoman_contract.ports import free_port
 
 KEY = {"Authorization": "DeepL-Auth-Key a-secret-of-alice"}
 
