@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from dragoman_service.http.speeds import Speeds, Started
+from dragoman_service.http.speeds import Generation, Speeds
 
 
 @dataclass
@@ -22,7 +22,7 @@ class Sequence:
     at_s: float
     tokens: int
     left: int
-    started: Started | None = None
+    started: Generation | None = None
 
 
 @dataclass
@@ -79,7 +79,7 @@ class SteppedPod:
             while coming and coming[0][0] <= self.now_s:
                 at_s, _, tokens = heapq.heappop(coming)
                 http_s = max(http_s, at_s) + self.request_s / 2
-                waiting.append(Sequence(at_s, tokens, tokens, self.speeds.start()))
+                waiting.append(Sequence(at_s, tokens, tokens, self.speeds.start(self.seats)))
             admitted = 0
             while waiting and len(running) < self.seats and admitted + waiting[0].tokens <= self.step_tokens:
                 admitted += waiting[0].tokens

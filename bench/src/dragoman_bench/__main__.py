@@ -130,7 +130,6 @@ async def _replay(arguments: argparse.Namespace) -> int:
     from dragoman_bench.plan import Plan
     from dragoman_bench.replay.comparison import table
     from dragoman_bench.replay.run import Replay, measure
-    from dragoman_simulate.speed import read_speed_table
 
     gpu = GPU() if arguments.url is None and arguments.device == "cuda" else None
     if gpu is not None:
@@ -155,10 +154,8 @@ async def _replay(arguments: argparse.Namespace) -> int:
         arguments.output,
         arguments.url,
         seats,
-        None if arguments.speeds is None else read_speed_table(arguments.speeds),
-        arguments.in_flight or concurrencies(seats),
-        arguments.window,
         arguments.trace,
+        arguments.rehearsal,
         arguments.seconds,
         arguments.peak,
         arguments.seed,
@@ -364,17 +361,15 @@ def _parser() -> argparse.ArgumentParser:
         help="JSON lines of text, source_lang, target_lang; for --url",
     )
     add("--max-num-seqs", type=whole, default=128, metavar="N", help="of the pod (128)")
-    add("--speeds", type=Path, metavar="FILE", help="speeds.json of an earlier run; default: calibrate")
-    add("--in-flight", type=_numbers, metavar="N,…", help="of the calibration (1 to 4 × --max-num-seqs)")
-    add(
-        "--window",
-        type=seconds,
-        default=6.0,
-        metavar="S",
-        help="of each of them (6), three times that with a queue",
-    )
     add("--trace", type=Path, default=BURSTY_TRACE, metavar="FILE", help=f"arrivals ({BURSTY_TRACE})")
     add("--seconds", type=whole, default=600, metavar="S", help="of the trace, where it is burstiest (600)")
+    add(
+        "--rehearsal",
+        type=whole,
+        default=300,
+        metavar="S",
+        help="of its second burstiest part, by which the simulation is calibrated (300)",
+    )
     add(
         "--peak",
         type=seconds,
@@ -425,12 +420,6 @@ def _sleepers(parser: argparse.ArgumentParser, memory: float) -> None:
     add("--scripted", action="store_true", help="scripted engines instead of vLLM on a GPU: tries the bench")
     _checkpoint(parser)
     _memory(parser, memory)
-
-
-def concurrencies(max_num_seqs: int) -> list[int]:
-    """Of a calibration: 1, 2, 4 … to `max_num_seqs`, and four times that: a queue as bursts make it."""
-    doubled = [1 << power for power in range(max_num_seqs.bit_length()) if 1 << power < max_num_seqs]
-    return [*doubled, max_num_seqs, 4 * max_num_seqs]
 
 
 def _machine(parser: argparse.ArgumentParser, memory: float) -> None:

@@ -84,7 +84,7 @@ def _speed(arguments: argparse.Namespace) -> SpeedTable:
     if arguments.metrics is None:
         return read_speed_table(arguments.speeds)
     page = read_page(metrics_page(arguments.metrics), arguments.metrics)
-    speed = calibrated(page, arguments.max_num_seqs or MAX_NUM_SEQS, "measured by one pod")
+    speed = calibrated(page, "measured by one pod")
     write_speeds(arguments.output, speed, arguments.metrics)
     return speed
 

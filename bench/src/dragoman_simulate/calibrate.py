@@ -1,6 +1,6 @@
 """A table of speeds from what an engine pod has measured of itself: its /metrics page.
 
-The pod sums over its generations, by how many were in its engine meanwhile, what a line of duration over output
+The pod sums over its generations, by how many ran meanwhile, what a line of duration over output
 tokens needs. The slope is the time per token, the intercept the time beside the tokens.
 """
 
@@ -13,13 +13,9 @@ from statistics import fmean
 from prometheus_client.parser import text_string_to_metric_families
 
 from dragoman_contract.speeds import (
-    BOUNDS,
     COUNT,
-    ELAPSED,
-    FINISHED,
-    FINISHED_TOKENS,
-    IN_FLIGHT,
-    IN_FLIGHT_LABEL,
+    RUNNING,
+    RUNNING_LABEL,
     SECONDS,
     SPEED_METRIC,
     SUM_LABEL,
@@ -59,7 +55,7 @@ class Page:
     """What a /metrics page says about speed.
 
     Attributes:
-        speeds: By the bound of the number in the engine: `SUMS`.
+        speeds: By the bound of the number that ran: `SUMS`.
         totals: Of `TOTALS`; missing ones are 0.
         kv_cache_tokens: None where it is not exported.
     """
@@ -111,7 +107,7 @@ def read_page(text: str, place: str) -> Page:
         samples = [one for family in text_string_to_metric_families(lines + "\n") for one in family.samples]
         for sample in samples:
             if sample.name == SPEEDS:
-                sums = speeds.setdefault(float(sample.labels[IN_FLIGHT_LABEL]), dict.fromkeys(SUMS, 0.0))
+                sums = speeds.setdefault(float(sample.labels[RUNNING_LABEL]), dict.fromkeys(SUMS, 0.0))
                 sums[sample.labels[SUM_LABEL]] += sample.value
             elif sample.name in names:
                 totals[names[sample.name]] += sample.value
@@ -156,17 +152,14 @@ class _Row:
     token_s: float
 
 
-def calibrated(page: Page, max_num_seqs: int, name: str) -> SpeedTable:
-    """The table of speeds of a pod that runs at most `max_num_seqs` sequences.
+def calibrated(page: Page, name: str) -> SpeedTable:
+    """The table of speeds of a pod.
 
     Raises:
         MetricsPageError: Fewer than `MIN_GENERATIONS` were measured.
     """
-    measured = sum(sums[FINISHED] for sums in page.speeds.values())
-    rows = [_row(sums) for sums in _groups(page.speeds, max_num_seqs)]
-    full = _full_row(page.speeds, max_num_seqs, rows[-1] if rows else None)
-    if full is not None:
-        rows.append(full)
+    measured = sum(sums[COUNT] for sums in page.speeds.values())
+    rows = [_row(sums) for sums in _groups(page.speeds)]
     if not rows:
         raise MetricsPageError(
             f"{measured:.0f} generations were measured and {MIN_GENERATIONS} under a similar load are needed: "
@@ -193,11 +186,11 @@ def calibrated(page: Page, max_num_seqs: int, name: str) -> SpeedTable:
     )
 
 
-def _groups(speeds: Mapping[float, Sums], max_num_seqs: int) -> list[dict[str, float]]:
-    """The sums without a queue, in ascending order, joined until each has enough."""
+def _groups(speeds: Mapping[float, Sums]) -> list[dict[str, float]]:
+    """The sums in ascending order, joined until each has enough."""
     groups: list[dict[str, float]] = []
     for _, sums in sorted(speeds.items()):
-        if not sums[COUNT] or sums[IN_FLIGHT] > max_num_seqs * sums[COUNT]:
+        if not sums[COUNT]:
             continue
         if groups and min(groups[-1][COUNT], sums[COUNT]) < MIN_GENERATIONS:
             _add(groups[-1], sums)
@@ -206,31 +199,10 @@ def _groups(speeds: Mapping[float, Sums], max_num_seqs: int) -> list[dict[str, f
     return [sums for sums in groups if sums[COUNT] >= MIN_GENERATIONS]
 
 
-def _full_row(speeds: Mapping[float, Sums], max_num_seqs: int, below: _Row | None) -> _Row | None:
-    """An engine with a queue: by Little's law each sequence runs for the sequences over the throughput.
-
-    The time per token is that of the row below it: waits are much longer, and hide it.
-    """
-    total = dict.fromkeys(SUMS, 0.0)
-    for bound, sums in speeds.items():
-        lower = max((each for each in BOUNDS if each < bound), default=0)
-        if lower >= max_num_seqs:
-            _add(total, sums)
-    if total[FINISHED] < MIN_GENERATIONS:
-        return None
-    seconds, tokens = (
-        max_num_seqs * total[ELAPSED] / total[FINISHED],
-        total[FINISHED_TOKENS] / total[FINISHED],
-    )
-    whole_s = seconds / tokens
-    token_s = _token_s(total, whole_s) if below is None else min(below.token_s, whole_s)
-    return _Row(total[FINISHED], max_num_seqs, seconds, tokens, token_s)
-
-
 def _row(sums: Sums) -> _Row:
     count = sums[COUNT]
     seconds, tokens = sums[SECONDS] / count, sums[TOKENS] / count
-    return _Row(count, sums[IN_FLIGHT] / count, seconds, tokens, _token_s(sums, seconds / tokens))
+    return _Row(count, sums[RUNNING] / count, seconds, tokens, _token_s(sums, seconds / tokens))
 
 
 def _token_s(sums: Sums, whole_s: float) -> float:

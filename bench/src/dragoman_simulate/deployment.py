@@ -25,9 +25,8 @@ def what_if(arguments: argparse.Namespace) -> str:
     """
     found = deployed(arguments.from_deployment, arguments.kubeconfig, arguments.context)
     page = joined([read_page(text, pod) for pod, text in found.pages.items()])
-    now = size_of(found.manifest, page.kv_cache_tokens or 0)
     pods = f"{len(found.pages)} pod" + ("s" if len(found.pages) > 1 else "")
-    speed = calibrated(page, now.limits.max_num_seqs, f"measured by {pods}")
+    speed = calibrated(page, f"measured by {pods}")
     now = size_of(found.manifest, speed.kv_cache_tokens)
     write_speeds(arguments.output, speed, f"metrics of {pods} of a TranslationDeployment")
     trace = _load(arguments.trace, found.manifest, page)

@@ -37,7 +37,8 @@ class SpeedTable:
         """Speed of ONE sequence when `running` run beside each other.
 
         Between rows the milliseconds are read along a straight line; below the first row they stay (a lone
-        sequence is bound by memory bandwidth), and above the last they grow in proportion (the engine is full).
+        sequence is bound by memory bandwidth), and above the last they grow as from the first to the last: each
+        sequence adds its part to a step. A single row says nothing about that; above it they grow in proportion.
         """
         return 1000.0 / self._at(self.ms_per_token, running)
 
@@ -86,7 +87,8 @@ class SpeedTable:
         if running <= rows[0]:
             return times[0]
         if running >= rows[-1]:
-            return times[-1] * running / rows[-1]
+            slope = times[-1] / rows[-1] if len(rows) == 1 else (times[-1] - times[0]) / (rows[-1] - rows[0])
+            return times[-1] + max(0.0, slope) * (running - rows[-1])
         above = bisect_left(rows, running)
         low, high = rows[above - 1], rows[above]
         share = (running - low) / (high - low)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from aiohttp import web
 
-from dragoman_bench.__main__ import concurrencies
+from dragoman_bench.errors import BenchError
 from dragoman_bench.replay.arrivals import arrival_times
 from dragoman_bench.replay.comparison import compared, figures, table
 from dragoman_bench.replay.open_loop import Replayed, open_loop
@@ -30,29 +30,33 @@ def trace_of(counts):
 
 
 def test_the_peak_of_the_arrivals_is_what_is_wanted():
-    times = arrival_times(trace_of([20] * 100 + [100] * 30 + [20] * 100), 230, 60.0, seed=1)
+    trace = trace_of([20] * 30 + [20] * 100 + [100] * 30 + [20] * 100)
+    _, times = arrival_times(trace, 30, 230, 60.0, seed=1)
     counts = np.bincount(np.array(times, int), minlength=230)
-    assert counts[100:130].mean() == pytest.approx(60, rel=0.1)
-    assert counts[:100].mean() == pytest.approx(12, rel=0.1)
+    assert counts.max() > 50
+    assert np.convolve(counts, np.ones(10) / 10, "valid").max() == pytest.approx(60, rel=0.15)
+    assert np.median(counts) == pytest.approx(12, rel=0.2)
     assert times == sorted(times)
 
 
-def test_the_burstiest_part_of_a_long_trace_is_used():
-    times = arrival_times(trace_of([50] * 400 + [10, 90] * 50 + [50] * 400), 100, 50.0, seed=1)
+def test_the_burstiest_part_of_a_long_trace_is_used_and_the_second_to_rehearse():
+    trace = trace_of([50] * 400 + [10, 90] * 50 + [50] * 400 + [30, 70] * 50 + [50] * 400)
+    before, times = arrival_times(trace, 100, 100, 50.0, seed=1)
     counts = np.bincount(np.array(times, int), minlength=100)
-    assert counts.std() > 20
+    others = np.bincount(np.array(before, int), minlength=100)
+    assert counts[1::2].mean() - counts[::2].mean() == pytest.approx(80, rel=0.15)
+    assert others[1::2].mean() - others[::2].mean() == pytest.approx(40, rel=0.3)
 
 
 def test_arrivals_are_those_of_the_seed():
-    trace = trace_of([5, 50, 5] * 10)
-    assert arrival_times(trace, 30, 20.0, seed=3) == arrival_times(trace, 30, 20.0, seed=3)
-    assert arrival_times(trace, 30, 20.0, seed=3) != arrival_times(trace, 30, 20.0, seed=4)
+    trace = trace_of([5, 50, 5] * 20)
+    assert arrival_times(trace, 10, 30, 20.0, seed=3) == arrival_times(trace, 10, 30, 20.0, seed=3)
+    assert arrival_times(trace, 10, 30, 20.0, seed=3) != arrival_times(trace, 10, 30, 20.0, seed=4)
 
 
-def test_a_calibration_reaches_a_queue():
-    assert concurrencies(16) == [1, 2, 4, 8, 16, 64]
-    assert concurrencies(100) == [1, 2, 4, 8, 16, 32, 64, 100, 400]
-    assert concurrencies(1) == [1, 4]
+def test_a_trace_that_is_too_short_is_refused():
+    with pytest.raises(BenchError, match="the trace has 100 s: it has to have at least 160"):
+        arrival_times(trace_of([10] * 100), 50, 60, 10.0, seed=1)
 
 
 def replayed_by(speed, seats=8):

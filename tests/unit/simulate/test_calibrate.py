@@ -7,7 +7,7 @@ import random
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from dragoman_service.http.speeds import Speeds, Started
+from dragoman_service.http.speeds import Generation, Speeds
 from dragoman_simulate.calibrate import calibrated, joined, read_page
 from dragoman_simulate.errors import MetricsPageError
 from dragoman_simulate.exact import Arrival, Replica
@@ -31,11 +31,11 @@ def page_of(in_flight, generations=400, lengths=(10, 200)):
     clock, registry = Clock(), CollectorRegistry()
     speeds = Speeds(registry, "m", clock)
     draw = random.Random(1)
-    started: dict[Arrival, Started] = {}
+    started: dict[Arrival, Generation] = {}
 
     def send():
         arrival = Arrival(clock.now_s + 1e-9 * len(started), float(draw.randint(*lengths)))
-        started[arrival] = speeds.start()
+        started[arrival] = speeds.start(SEATS)
         replica.arrive(arrival, clock.now_s)
 
     def served(one):
@@ -59,7 +59,7 @@ def page_of(in_flight, generations=400, lengths=(10, 200)):
 
 def test_the_speed_of_a_pod_is_found_again():
     pages = [read_page(page_of(in_flight), "a pod") for in_flight in (1, 8, 16)]
-    table = calibrated(joined(pages), SEATS, "found")
+    table = calibrated(joined(pages), "found")
     for running in (1, 8, 16):
         assert table.tokens_per_s(running) == pytest.approx(POD.tokens_per_s(running), rel=0.05)
         for tokens in (20, 100):
@@ -70,13 +70,13 @@ def test_the_speed_of_a_pod_is_found_again():
 
 def test_generations_that_were_queued_count_for_the_time_that_they_ran():
     early, late = (read_page(page_of(40, generations), "a pod") for generations in (100, 900))
-    table = calibrated(late.since(early), SEATS, "found")
+    table = calibrated(late.since(early), "found")
     assert table.running == (SEATS,)
     assert table.capacity_per_s(SEATS, 105) == pytest.approx(POD.capacity_per_s(SEATS, 105), rel=0.05)
 
 
 def test_answers_of_one_length_have_all_their_time_in_their_tokens():
-    table = calibrated(read_page(page_of(in_flight=8, lengths=(64, 64)), "a pod"), SEATS, "found")
+    table = calibrated(read_page(page_of(in_flight=8, lengths=(64, 64)), "a pod"), "found")
     assert table.ms_per_request == (0.0,)
     assert table.ms_per_token[0] == pytest.approx(14 + 80 / 64, rel=0.05)
 
@@ -93,7 +93,7 @@ def test_speeds_never_fall_as_more_run():
         .replace('sum="seconds"} ', 'sum="seconds"} 9')
         .replace('"token_seconds"} ', '"token_seconds"} 9')
     )
-    table = calibrated(joined([read_page(slow, "a pod"), read_page(page_of(8), "a pod")]), SEATS, "found")
+    table = calibrated(joined([read_page(slow, "a pod"), read_page(page_of(8), "a pod")]), "found")
     assert list(table.ms_per_token) == sorted(table.ms_per_token)
 
 
@@ -101,7 +101,7 @@ def test_speeds_never_fall_as_more_run():
     ("text", "problem"),
     [
         ("vllm:num_requests_running 3\n", "a pod: no dragoman_generation_sums_total"),
-        ("dragoman_generation_sums_total{in_flight=\n", "a pod: no metrics in Prometheus' text format"),
+        ("dragoman_generation_sums_total{running=\n", "a pod: no metrics in Prometheus' text format"),
     ],
 )
 def test_a_page_without_speeds_is_refused(text, problem):
@@ -113,4 +113,4 @@ def test_a_pod_that_has_measured_too_little_is_refused():
     with pytest.raises(
         MetricsPageError, match="3 generations were measured and 20 under a similar load are needed"
     ):
-        calibrated(read_page(page_of(2, 3), "a pod"), SEATS, "found")
+        calibrated(read_page(page_of(2, 3), "a pod"), "found")

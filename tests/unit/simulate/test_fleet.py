@@ -9,6 +9,7 @@ from dragoman_simulate.exact import ExactFleet
 from dragoman_simulate.fleet import Fleet
 from dragoman_simulate.policies import POLICIES
 from dragoman_simulate.replay import replay
+from dragoman_simulate.speed import SpeedTable
 
 
 class Plan:
@@ -126,3 +127,11 @@ def test_speeds_between_rows_and_beyond(build):
     # What it was drawn from: 57.9 requests a second of 85 tokens with 16 running.
     assert 16 * speed.tokens_per_s(16) / 85 == pytest.approx(57.9, rel=0.01)
     assert 512 * speed.tokens_per_s(512) / 85 == pytest.approx(398, rel=0.01)
+
+
+def test_above_its_rows_a_table_goes_on_as_from_the_first_to_the_last():
+    table = SpeedTable("two rows", (2.0, 10.0), (4.0, 8.0), 1000, ms_per_request=(10.0, 8.0))
+    assert 1000 / table.tokens_per_s(20) == pytest.approx(13.0)
+    assert table.request_s(20) == pytest.approx(0.008)
+    one = SpeedTable("one row", (4.0,), (10.0,), 1000)
+    assert 1000 / one.tokens_per_s(8) == pytest.approx(20.0)

@@ -1,11 +1,11 @@
-"""One pod: started, calibrated by its own metrics, loaded by a bursty replay, and simulated."""
+"""One pod: started, rehearsed for its own metrics to calibrate, loaded by a bursty replay, and simulated."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +21,7 @@ from dragoman_bench.replay.arrivals import arrival_times
 from dragoman_bench.replay.comparison import compared
 from dragoman_bench.replay.open_loop import open_loop
 from dragoman_contract.ports import free_port
-from dragoman_simulate.calibrate import Page, calibrated, joined, read_page
-from dragoman_simulate.speed import SpeedTable
+from dragoman_simulate.calibrate import Page, calibrated, read_page
 from dragoman_simulate.trace import read_trace
 from dragoman_tune.client import connections, translate
 from dragoman_tune.closed_loop import Pace, Send, closed_loop
@@ -31,11 +30,12 @@ from dragoman_tune.requests import Answer, Request
 from dragoman_tune.server import Server, running
 
 WARM_UP = Pace(window_s=3.0, ramp_s=20.0, drain_s=30.0)
-FULL_WINDOWS = 3
-"""Windows of a concurrency that queues: an error of the capacity is several times as large in a queue's wait."""
+QUEUE = 4
+"""Requests in flight per sequence while the capacity is measured."""
 
+CAPACITY = Pace(window_s=18.0, ramp_s=18.0, drain_s=60.0)
 DRAIN_S = 45.0
-"""Left after the replay, for what is queued at its end; where the limit is near, the replay is shortened."""
+"""After the rehearsal and the replay each, for what is queued; where the limit is near, the replay is shortened."""
 
 MIN_REPLAY_S = 60
 
@@ -49,8 +49,7 @@ class Replay:
 
     Args:
         url: A pod that runs; None starts one.
-        speeds: A table of an earlier run; None calibrates.
-        in_flight: Concurrencies of the calibration, each for `window_s`.
+        rehearsal_s: Length of another bursty part of the trace, before: its metrics calibrate the model.
         peak: Peak of the arrivals, as a multiple of the pod's capacity.
         limit_s: For all of it.
     """
@@ -59,10 +58,8 @@ class Replay:
     output: Path
     url: str | None
     max_num_seqs: int
-    speeds: SpeedTable | None
-    in_flight: Sequence[int]
-    window_s: float
     trace: Path
+    rehearsal_s: int
     seconds: int
     peak: float
     seed: int
@@ -92,74 +89,40 @@ async def measure(wanted: Replay, head: dict[str, Any], say: Callable[[str], Non
         ):
             requests = stream(VARIABLE, wanted.plan.model, wanted.plan.requests, wanted.seed)
             say("warm-up")
-            await closed_loop(_sender(session, url), requests, max(wanted.in_flight), WARM_UP, ended=ended)
-            tokens = (await _page(session, url)).target_tokens
-            speed = (
-                await _calibrate(wanted, session, url, ended, requests, write, say)
-                if wanted.speeds is None
-                else wanted.speeds
-            )
-            capacity = speed.capacity_per_s(wanted.max_num_seqs, tokens)
-            left_s = wanted.limit_s - (time.monotonic() - began_s) - DRAIN_S
+            send, queued = _sender(session, url), QUEUE * wanted.max_num_seqs
+            await closed_loop(send, requests, queued, WARM_UP, ended=ended)
+            capacity = figures(
+                await closed_loop(send, requests, queued, CAPACITY, ended=ended)
+            ).requests_per_s
+            left_s = wanted.limit_s - (time.monotonic() - began_s) - wanted.rehearsal_s - 2 * DRAIN_S
             seconds = max(MIN_REPLAY_S, min(wanted.seconds, int(left_s)))
-            times = arrival_times(read_trace(wanted.trace), seconds, wanted.peak * capacity, wanted.seed)
-            write(seconds=seconds)
+            earlier, times = arrival_times(
+                read_trace(wanted.trace), wanted.rehearsal_s, seconds, wanted.peak * capacity, wanted.seed
+            )
+            write(capacity_per_s=capacity, rehearsal_s=wanted.rehearsal_s, seconds=seconds)
+            say(f"rehearsal: {len(earlier)} requests in {wanted.rehearsal_s} s")
+            start = await _page(session, url)
+            await open_loop(session, url, requests, earlier, say)
+            before = await _page(session, url)
+            speed = calibrated(before.since(start), "calibrated by dragoman bench replay")
+            text = speed.as_json("the pod's /metrics under the arrivals of the rehearsal")
+            (wanted.output / "speeds.json").write_text(text, encoding="utf-8")
+            write(speeds=json.loads(text))
             say(
                 f"replay: {len(times)} requests in {seconds} s, {len(times) / seconds:.1f}/s on average, "
                 f"{wanted.peak:g} × {capacity:.1f}/s at the peak"
             )
-            before = await _page(session, url)
             replayed = await open_loop(session, url, requests, times, say)
             after = await _page(session, url)
             write(replay=compared(replayed, wanted.max_num_seqs, speed))
             # What the replay alone has measured: the table of a pod that is watched under its own load.
-            itself = calibrated(after.since(before), wanted.max_num_seqs, speed.name)
+            itself = calibrated(after.since(before), speed.name)
             write(replay_by_its_own_speeds=compared(replayed, wanted.max_num_seqs, itself))
     except TimeoutError:
         raise BenchError(
             f"--limit-s {wanted.limit_s:g} was reached; {wanted.output} has what was measured"
         ) from None
     return document
-
-
-async def _calibrate(
-    wanted: Replay,
-    session: aiohttp.ClientSession,
-    url: str,
-    ended: Callable[[], str | None],
-    requests: Iterator[Request],
-    write: Callable[..., None],
-    say: Callable[[str], None],
-) -> SpeedTable:
-    send = _sender(session, url)
-    pages: list[Page] = []
-
-    async def mark() -> None:
-        pages.append(await _page(session, url))
-
-    points = []
-    for in_flight in wanted.in_flight:
-        is_full = in_flight > wanted.max_num_seqs
-        window_s = wanted.window_s * (FULL_WINDOWS if is_full else 1)
-        pace = Pace(window_s, ramp_s=3 * wanted.window_s, drain_s=60.0)
-        window = await closed_loop(send, requests, in_flight, pace, ended=ended, mark=mark)
-        measured = figures(window)
-        point = {
-            "in_flight": in_flight,
-            "requests_per_s": measured.requests_per_s,
-            "p50_s": measured.p50_s,
-            "p95_s": measured.p95_s,
-            "errors": measured.errors,
-        }
-        points.append(point)
-        write(calibration=points)
-        say(f"calibration, {in_flight} in flight: {measured.requests_per_s:.2f} req/s, p50 {measured.p50_s}")
-    page = joined([late.since(early) for early, late in zip(pages[::2], pages[1::2], strict=True)])
-    table = calibrated(page, wanted.max_num_seqs, "calibrated by dragoman bench replay")
-    text = table.as_json("the pod's /metrics under the concurrencies of the calibration")
-    (wanted.output / "speeds.json").write_text(text, encoding="utf-8")
-    write(speeds=json.loads(text))
-    return table
 
 
 def _sender(session: aiohttp.ClientSession, url: str) -> Send:

@@ -185,7 +185,7 @@ class Generator:
             priority=priority,
             trace_headers=self.origin.trace_headers,
         )
-        started = self.observer.generation_started()
+        started = self.observer.generation_started(self.engine.capacity.sequences)
         try:
             async with aclosing(chunks):
                 async for last in chunks:

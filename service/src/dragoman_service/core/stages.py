@@ -66,8 +66,12 @@ class Observer:
     ) -> None:
         """A segment is complete, after `duration_s` in the engine and its queue, retries included."""
 
-    def generation_started(self) -> Any:
-        """A generation starts in the engine or its queue. Returns what `generation_ended` gets."""
+    def generation_started(self, sequences: int) -> Any:
+        """A generation starts in the engine, which runs so many at once, or its queue.
+
+        Returns:
+            What `generation_ended` gets.
+        """
 
     def generation_ended(self, started: Any, output_tokens: int) -> None:
         """It ended; without output tokens: it failed or was cancelled."""

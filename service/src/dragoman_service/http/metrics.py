@@ -27,7 +27,7 @@ from dragoman_service.core.stages import Observer, Origin, Priority
 from dragoman_service.engine.protocol import Phase, StallDetector
 from dragoman_service.http.event_loop import LoopLag
 from dragoman_service.http.lifecycle import Lifecycle
-from dragoman_service.http.speeds import Speeds, Started
+from dragoman_service.http.speeds import Generation, Speeds
 from dragoman_service.http.tracing import RequestSpan, Tracing
 
 log = logging.getLogger(__name__)
@@ -202,11 +202,11 @@ class Metrics(Observer):
         self._series(self._prompt_tokens, *languages).inc(prompt_tokens)
         self._series(self._output_tokens, *languages).inc(output_tokens)
 
-    def generation_started(self) -> Started:
+    def generation_started(self, sequences: int) -> Generation:
         """A generation starts."""
-        return self._speeds.start()
+        return self._speeds.start(sequences)
 
-    def generation_ended(self, started: Started, output_tokens: int) -> None:
+    def generation_ended(self, started: Generation, output_tokens: int) -> None:
         """It ended."""
         self._speeds.end(started, output_tokens)
 

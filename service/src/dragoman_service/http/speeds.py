@@ -1,41 +1,34 @@
-"""How long generations take by how many are in the engine: sums from which `dragoman simulate` gets a pod's speed."""
+"""How long generations run by how many run beside them: sums from which `dragoman simulate` gets a pod's speed."""
 
 from __future__ import annotations
 
 import time
 from bisect import bisect_left
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
-from dragoman_contract.speeds import (
-    BOUNDS,
-    ELAPSED,
-    FINISHED,
-    IN_FLIGHT_LABEL,
-    SPEED_METRIC,
-    SUM_LABEL,
-    SUMS,
-)
-
-ELAPSED_AT, FINISHED_AT = SUMS.index(ELAPSED), SUMS.index(FINISHED)
-
-STEADY_RATIO = 1.5
-"""A generation is as fast as the number beside it at each step allows: their mean says little if it changed by more."""
+from dragoman_contract.speeds import BOUNDS, RUNNING_LABEL, SPEED_METRIC, SUM_LABEL, SUMS
 
 ROUNDING = 1e-6
 """A mean of exactly 8 must not be counted above 8."""
 
 
-class Started(NamedTuple):
-    """The start of a generation: the time, the number in the engine, and the integral of that until then."""
+@dataclass(eq=False, slots=True)
+class Generation:
+    """A generation in the engine or its queue.
 
-    at_s: float
-    in_engine: int
-    area: float
+    Attributes:
+        at_s: When it got a slot; None while it waits.
+        area: The integral of the number that run until then.
+    """
+
+    at_s: float | None = None
+    area: float = 0.0
 
 
 class Speeds(Collector):
@@ -51,44 +44,47 @@ class Speeds(Collector):
     ) -> None:
         self._model_name = model_name
         self._clock = clock
-        self._in_engine = 0
+        self._running = 0
+        self._waiting: OrderedDict[Generation, None] = OrderedDict()
         self._area = 0.0
         self._at_s = clock()
         self._sums = [[0.0] * len(SUMS) for _ in range(len(BOUNDS) + 1)]
         registry.register(self)
 
-    def start(self) -> Started:
-        """A generation starts."""
+    def start(self, sequences: int) -> Generation:
+        """A generation starts in an engine that runs so many at once, and the others in the order of their starts."""
         self._advance()
-        self._in_engine += 1
-        return Started(self._at_s, self._in_engine, self._area)
+        generation = Generation()
+        if self._running < sequences:
+            self._run(generation)
+        else:
+            self._waiting[generation] = None
+        return generation
 
-    def end(self, started: Started, tokens: int) -> None:
-        """It ended with so many output tokens; without any it failed or was cancelled, and is not summed.
-
-        Its duration is not summed where the number in the engine changed much meanwhile.
-        """
+    def end(self, generation: Generation, tokens: int) -> None:
+        """It ended with so many output tokens; without any it failed or was cancelled, and is not summed."""
         self._advance()
-        low, high = sorted((started.in_engine, self._in_engine))
-        seconds = self._at_s - started.at_s
-        if tokens > 0:
-            now = self._sums[bisect_left(BOUNDS, self._in_engine)]
-            now[FINISHED_AT] += 1
-            now[FINISHED_AT + 1] += tokens
-        self._in_engine -= 1
-        if tokens <= 0 or seconds <= 0 or high > STEADY_RATIO * low + 1:
+        if generation.at_s is None:
+            # Cancelled, or started out of order.
+            del self._waiting[generation]
             return
-        in_flight = (self._area - started.area) / seconds
-        sums = self._sums[bisect_left(BOUNDS, in_flight - ROUNDING)]
-        for index, value in enumerate((1, in_flight, seconds, tokens, tokens * tokens, tokens * seconds)):
+        seconds = self._at_s - generation.at_s
+        self._running -= 1
+        if self._waiting:
+            self._run(self._waiting.popitem(last=False)[0])
+        if tokens <= 0 or seconds <= 0:
+            return
+        running = (self._area - generation.area) / seconds
+        sums = self._sums[bisect_left(BOUNDS, running - ROUNDING)]
+        for index, value in enumerate((1, running, seconds, tokens, tokens * tokens, tokens * seconds)):
             sums[index] += value
 
     def collect(self) -> Iterator[CounterMetricFamily]:
         """The sums of those bounds that have any."""
         family = CounterMetricFamily(
             SPEED_METRIC,
-            "Sums over generations, by the number in the engine; for dragoman simulate",
-            labels=["model_name", IN_FLIGHT_LABEL, SUM_LABEL],
+            "Sums over generations, by the number that run; for dragoman simulate",
+            labels=["model_name", RUNNING_LABEL, SUM_LABEL],
         )
         for bound, sums in zip((*map(str, BOUNDS), "+Inf"), self._sums, strict=True):
             if any(sums):
@@ -96,10 +92,11 @@ class Speeds(Collector):
                     family.add_metric([self._model_name, bound, name], value)
         yield family
 
+    def _run(self, generation: Generation) -> None:
+        self._running += 1
+        generation.at_s, generation.area = self._at_s, self._area
+
     def _advance(self) -> None:
         now_s = self._clock()
-        if self._in_engine:
-            passed_s = now_s - self._at_s
-            self._area += self._in_engine * passed_s
-            self._sums[bisect_left(BOUNDS, self._in_engine)][ELAPSED_AT] += passed_s
+        self._area += self._running * (now_s - self._at_s)
         self._at_s = now_s
