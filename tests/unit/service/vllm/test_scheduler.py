@@ -1,4 +1,4 @@
-"""The schedulers hold requests by vLLM's own argument."""
+"""The schedulers hold requests by vLLM's own argument, and send statistics when they are due."""
 
 from __future__ import annotations
 
@@ -49,3 +49,54 @@ def test_requests_without_a_free_slot_do_not_shorten_the_hold(scheduler: Any) ->
 def test_vllm_s_own_throttle_is_kept(scheduler: Any) -> None:
     scheduler.waiting = []
     assert scheduler.schedule(True)
+
+
+@pytest.fixture
+def coalescing(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """One whose time the test sets, and of which vLLM's `make_stats` returns its arguments."""
+    from vllm.v1.core.sched.scheduler import Scheduler
+
+    from dragoman_service.engine.vllm import scheduler
+
+    made = object.__new__(scheduler.CoalescingScheduler)
+    made.now_s = 100.0
+    made._statistics_due_s = 0.0
+    made.running, made.waiting = [SimpleNamespace()], []
+    monkeypatch.setattr(scheduler, "time", SimpleNamespace(monotonic=lambda: made.now_s))
+    monkeypatch.setattr(Scheduler, "make_stats", lambda _self, *of_step: of_step)
+    return made
+
+
+def test_statistics_of_running_requests_are_sent_at_intervals(coalescing: Any) -> None:
+    sent = []
+    for _ in range(100):
+        sent.append(coalescing.make_stats(None, None) is not None)
+        coalescing.now_s += 1 / 64
+    assert sent == [True, False, False, False] * 25
+
+
+def test_statistics_of_the_step_alone_are_sent_at_once(coalescing: Any) -> None:
+    coalescing.make_stats(None)
+    assert coalescing.make_stats("drafts", None) == ("drafts", None)
+
+
+def test_statistics_are_sent_after_the_last_request(coalescing: Any) -> None:
+    coalescing.make_stats(None)
+    coalescing.running = []
+    assert coalescing.make_stats(None) is not None
+
+
+def test_a_step_with_nothing_to_say_sends_no_message(
+    coalescing: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vllm.v1.core.sched.scheduler import Scheduler
+    from vllm.v1.engine import EngineCoreOutputs
+
+    messages = [
+        EngineCoreOutputs(),
+        EngineCoreOutputs(finished_requests={"a"}),
+        EngineCoreOutputs(scheduler_stats=object()),
+    ]
+    coalescing._buffer = SimpleNamespace(forwarded=lambda outputs: outputs)
+    monkeypatch.setattr(Scheduler, "update_from_output", lambda _self: dict(enumerate(messages)))
+    assert list(coalescing.update_from_output()) == [1, 2]

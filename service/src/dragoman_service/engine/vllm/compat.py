@@ -158,13 +158,16 @@ REACHES = (
         SCHEDULER,
         {
             "config:SchedulerConfig": "get_scheduler_cls scheduler_cls prefill_schedule_interval",
-            "v1.core.sched.scheduler:Scheduler": "update_from_output finish_requests schedule requests running "
-            "waiting max_num_running_reqs prefill_capacity_bound",
+            "v1.core.sched.scheduler:Scheduler": "update_from_output make_stats finish_requests schedule requests "
+            "running waiting max_num_running_reqs prefill_capacity_bound kv_cache_manager kv_cache_config connector "
+            "block_size",
+            "v1.core.kv_cache_manager:KVCacheManager": "allocate_slots empty_kv_cache_blocks",
+            "v1.kv_cache_interface:FullAttentionSpec": "block_size",
             "v1.core.sched.async_scheduler:AsyncScheduler": "update_from_output finish_requests schedule",
             "v1.request:Request": "is_prefill_chunk",
             "sampling_params:RequestOutputKind": "FINAL_ONLY",
             "sampling_params:SamplingParams": "output_kind detokenize logprobs prompt_logprobs",
-            "v1.engine:EngineCoreOutputs": "outputs",
+            "v1.engine:EngineCoreOutputs": "outputs scheduler_stats finished_requests",
             "v1.engine:EngineCoreOutput": "request_id new_token_ids finish_reason events",
         },
     ),
