@@ -208,8 +208,6 @@ def _row(sums: Sums) -> _Row:
 def _token_s(sums: Sums, whole_s: float) -> float:
     """Seconds per token: the slope of duration over tokens, at most `whole_s`, which is all of the time."""
     count = sums[COUNT]
-    if not count:
-        return whole_s
     tokens = sums[TOKENS] / count
     spread = sums[TOKENS_SQUARED] / count - tokens * tokens
     if spread <= MIN_SPREAD * tokens * tokens:

@@ -46,10 +46,6 @@ class SpeedTable:
         """Seconds of one sequence beside its tokens, between rows as for the tokens."""
         return self._at(self.ms_per_request, running) / 1000.0 if self.ms_per_request else 0.0
 
-    def capacity_per_s(self, running: float, tokens: float) -> float:
-        """Requests of so many output tokens that a replica with `running` sequences at all times finishes a second."""
-        return running / (self.request_s(running) + tokens / self.tokens_per_s(running))
-
     def folded(self, tokens: float) -> SpeedTable:
         """The same speed for sequences of so many output tokens, all of it in `ms_per_token`."""
         if not self.ms_per_request:

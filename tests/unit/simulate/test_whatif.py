@@ -58,7 +58,7 @@ def test_the_sizes_of_a_fixed_deployment_have_no_start_up():
 
 def test_one_replica_less_costs_latency(build):
     now = size_of(manifest(), build.speed.kv_cache_tokens)
-    capacity = build.speed.capacity_per_s(64, 85)
+    capacity = 64 / (build.speed.request_s(64) + 85 / build.speed.tokens_per_s(64))
     trace = build.trace([2.3 * capacity] * 120)
     as_it_is, less, *_ = [answer(size, trace, build.speed, 0.6) for size in sizes(now, None, None)]
     assert as_it_is.over_target_share == 0

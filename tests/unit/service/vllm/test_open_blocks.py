@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_service.engine.vllm.open_blocks import block_size_of, has_open_block, shortened
+from dragoman_service.engine.vllm.open_blocks import block_size_of, has_open_block, with_shortcut
 
 BLOCK = 16
 
@@ -19,7 +19,7 @@ def test_a_block_is_open_from_its_second_slot_to_the_last_but_one() -> None:
 
 
 def test_only_a_token_of_a_running_sequence_takes_the_shortcut() -> None:
-    allocate = shortened(lambda *_arguments, **_more: "allocated", "none", BLOCK)
+    allocate = with_shortcut(lambda *_arguments, **_more: "allocated", "none", BLOCK)
     request = SimpleNamespace(num_computed_tokens=5)
     assert allocate(request, 1, num_lookahead_tokens=0) == "none"
     assert allocate(request, 2, num_lookahead_tokens=0) == "allocated"
@@ -49,7 +49,9 @@ class Sequences:
             self.calls += 1
             return vllms(*arguments, **more)
 
-        self.allocate = shortened(counted, self.manager.empty_kv_cache_blocks, BLOCK) if short else counted
+        self.allocate = (
+            with_shortcut(counted, self.manager.empty_kv_cache_blocks, BLOCK) if short else counted
+        )
         init_none_hash(sha256)
         self._hasher = get_request_block_hasher(BLOCK, sha256)
         self.running: dict[str, Any] = {}

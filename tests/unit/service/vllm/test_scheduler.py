@@ -86,9 +86,7 @@ def test_statistics_are_sent_after_the_last_request(coalescing: Any) -> None:
     assert coalescing.make_stats(None) is not None
 
 
-def test_a_step_with_nothing_to_say_sends_no_message(
-    coalescing: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_without_content_sends_no_message(coalescing: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from vllm.v1.core.sched.scheduler import Scheduler
     from vllm.v1.engine import EngineCoreOutputs
 

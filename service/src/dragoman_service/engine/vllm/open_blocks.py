@@ -2,7 +2,10 @@
 
 vLLM asks its `KVCacheManager` for a slot for each running sequence at each step. A sequence gets its slots in blocks,
 of 16 tokens on a GPU. So in 14 of 16 steps there is nothing to allocate, and no block has become full that could be
-kept as a prefix. vLLM takes a third of its scheduler's time to find that out.
+kept as a prefix. vLLM takes a third of the time of a step to find that out.
+
+With async scheduling, the token that fills a block may not be known yet when its slot is allocated. vLLM then keeps the
+block as a prefix at a later call; with the shortcut, that call comes up to a block later.
 
 Source: `KVCacheManager.allocate_slots`, https://docs.vllm.ai/en/latest/api/vllm/v1/core/kv_cache_manager/
 """
@@ -28,7 +31,7 @@ def has_open_block(computed_tokens: int, block_size: int) -> bool:
     return 0 < computed_tokens % block_size < block_size - 1
 
 
-def shortened(allocate: Allocate, no_blocks: Any, block_size: int) -> Allocate:
+def with_shortcut(allocate: Allocate, no_blocks: Any, block_size: int) -> Allocate:
     """`KVCacheManager.allocate_slots` with the shortcut.
 
     Args:
@@ -51,9 +54,10 @@ def shortened(allocate: Allocate, no_blocks: Any, block_size: int) -> Allocate:
 
 
 def block_size_of(scheduler: Any) -> int | None:
-    """Tokens of a block; None where a scheduler's blocks are not all alike, or others than vLLM see allocations.
+    """The tokens of a block of a scheduler; None where the shortcut does not apply.
 
-    Blocks are alike in models with full attention in all layers. Sliding windows also free blocks at each step.
+    It applies to models with full attention in all layers: sliding windows also free blocks at each step. It does not
+    apply with a KV connector, which may follow every allocation.
     """
     from vllm.v1.kv_cache_interface import FullAttentionSpec
 

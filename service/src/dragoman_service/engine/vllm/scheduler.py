@@ -1,4 +1,4 @@
-"""vLLM schedulers that start requests together, send the output of non-streaming requests once, and take less time.
+"""vLLM schedulers that start requests together, send non-streaming outputs once, and allocate slots faster.
 
 vLLM's engine process sends its API process each token of each request, which that process unpacks and counts. For
 non-streaming requests that is most of the traffic between the two: at 512 sequences some 30,000 outputs a second. It
@@ -27,7 +27,7 @@ STATISTICS_S = 0.05
 """Minimum time between two messages of statistics while requests run. Metrics are read every few seconds."""
 
 
-class _Shortened(Scheduler):  # type: ignore[misc]
+class _SlotShortcut(Scheduler):  # type: ignore[misc]
     """Allocates KV cache slots by the shortcut of `open_blocks`, where the model allows it."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -35,12 +35,12 @@ class _Shortened(Scheduler):  # type: ignore[misc]
         block_size = open_blocks.block_size_of(self)
         if block_size is not None:
             manager = self.kv_cache_manager
-            manager.allocate_slots = open_blocks.shortened(
+            manager.allocate_slots = open_blocks.with_shortcut(
                 manager.allocate_slots, manager.empty_kv_cache_blocks, block_size
             )
 
 
-class _Gated(_Shortened):
+class _Gated(_SlotShortcut):
     """Starts requests where a `PrefillGate` lets them.
 
     vLLM itself uses the argument `prefill_schedule_interval` for data parallelism only.
@@ -71,7 +71,7 @@ class _Coalescing(_Gated):
         messages = super().update_from_output(*args, **more)
         for message in messages.values():
             message.outputs = self._buffer.forwarded(message.outputs)
-        return {client: message for client, message in messages.items() if _says_anything(message)}
+        return {client: message for client, message in messages.items() if _has_content(message)}
 
     def make_stats(self, *of_step: Any, **more_of_step: Any) -> Any:
         """Statistics of the scheduler; None where they are not due.
@@ -105,7 +105,7 @@ class _Coalescing(_Gated):
         )
 
 
-def _says_anything(message: Any) -> bool:
+def _has_content(message: Any) -> bool:
     return bool(message.outputs or message.scheduler_stats or message.finished_requests)
 
 
