@@ -9,7 +9,7 @@ import multiprocessing
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from dragoman_bench.gpu import GPU
 from dragoman_bench.loads import LOADS, UNIFORM
 from dragoman_bench.prompting import CHAT_TEMPLATE, COUNTING_TEMPLATE
 from dragoman_bench.report import compare_table, ladder_table
+from dragoman_bench.starts.figures import VARIANTS
 from dragoman_simulate.errors import SimulateError
 from dragoman_tune.closed_loop import Pace
 from dragoman_tune.command import seconds, until_terminated, whole
@@ -82,6 +83,7 @@ def _starts(arguments: argparse.Namespace) -> int:
         arguments.device,
         output,
         arguments.rounds,
+        tuple(arguments.variants),
         tuple(arguments.load_formats),
         arguments.budget,
         SECONDS_TO_START,
@@ -391,6 +393,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--model", type=Path, metavar="DIR", help="the model; without it, --shape makes one")
     _checkpoint(starts)
     add("--rounds", type=whole, default=5, help="of all variants in turn (5)")
+    which = "of sibling, warm (no sibling, but the cache of the start before) and cold (sibling,cold)"
+    add("--variants", type=_of(VARIANTS), default=["sibling", "cold"], metavar="NAMES", help=which)
     formats = "further values of vLLM's load_format, such as fastsafetensors,runai_streamer"
     add("--load-formats", type=_names, default=[], metavar="NAMES", help=formats)
     add("--budget", type=seconds, metavar="S", help="seconds after which nothing more begins")
@@ -439,7 +443,7 @@ def _shared(parser: argparse.ArgumentParser, in_flight: list[int], memory: float
     add("--template", help="the prompt, with {text} and optionally {source} and {target}")
     names = ", ".join(arm.name for arm in (*LADDER, *PEERS, *BY_NAME_ALONE))
     add("--arms", type=_names, metavar="NAMES", help=f"of {names}, and settings such as pod-32-8192")
-    add("--loads", type=_loads, default=list(LOADS), metavar="KINDS", help=f"of {','.join(LOADS)} (both)")
+    add("--loads", type=_of(LOADS), default=list(LOADS), metavar="KINDS", help=f"of {','.join(LOADS)} (both)")
     add("--in-flight", type=_numbers, default=in_flight, metavar="N,…", help="requests at all times")
     add("--uniform-in-flight", type=_numbers, metavar="N,…", help="the same for uniform (as --in-flight)")
     add("--window", type=seconds, default=10.0, metavar="S", help="seconds that a point is measured (10)")
@@ -463,11 +467,14 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _loads(text: str) -> list[str]:
-    names = _names(text)
-    if not names or set(names) - set(LOADS):
-        raise argparse.ArgumentTypeError(f"{text}: choose from {', '.join(LOADS)}")
-    return names
+def _of(known: Collection[str]) -> Callable[[str], list[str]]:
+    def parsed(text: str) -> list[str]:
+        names = _names(text)
+        if not names or set(names) - set(known):
+            raise argparse.ArgumentTypeError(f"{text}: choose from {', '.join(known)}")
+        return names
+
+    return parsed
 
 
 def _numbers(text: str) -> list[int]:

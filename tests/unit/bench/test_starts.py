@@ -8,6 +8,7 @@ from dragoman_bench.starts.figures import (
     COLD,
     FIRST,
     SIBLING,
+    WARM,
     Start,
     durations,
     has_time,
@@ -18,8 +19,9 @@ from dragoman_bench.starts.figures import (
 
 
 def test_rounds_have_every_variant_in_turn() -> None:
-    names = [start.name for start in plan(2, ["fastsafetensors"])]
+    names = [start.name for start in plan(2, [COLD, SIBLING], ["fastsafetensors"])]
     assert names == ["first", *["sibling", "sibling, fastsafetensors", "cold"] * 2]
+    assert [start.name for start in plan(2, [WARM], [])] == ["first", "warm", "warm"]
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,13 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-COLD, SIBLING, FIRST = "cold", "sibling", "first"
-"""Variants: an empty cache and no sibling; an empty cache beside a sibling; and the start that makes the sibling's
-cache, which also writes bytecode and fills the page cache, and is not compared."""
+COLD, SIBLING, WARM, FIRST = "cold", "sibling", "warm", "first"
+"""Variants: an empty cache and no sibling; an empty cache beside a sibling; no sibling, and the cache of the start
+before on the node; and the start that makes the sibling's cache, which also writes bytecode and fills the page cache,
+and is not compared."""
+
+VARIANTS = (SIBLING, WARM, COLD)
+"""What can be compared, in the order of a round."""
 
 LOGGED = {
     "weights_s": re.compile(r"Loading weights took ([\d.]+) s"),
@@ -30,7 +34,7 @@ class Start:
     """One start to make.
 
     Args:
-        variant: `cold`, `sibling` or `first`.
+        variant: `cold`, `sibling`, `warm` or `first`.
         load_format: vLLM's argument; empty is its default.
     """
 
@@ -43,9 +47,17 @@ class Start:
         return f"{self.variant}, {self.load_format}" if self.load_format else self.variant
 
 
-def plan(rounds: int, load_formats: Sequence[str]) -> list[Start]:
-    """All starts in their order: each round has every variant, so that slow minutes of a machine hit all of them."""
-    round_of = [Start(SIBLING), *(Start(SIBLING, each) for each in load_formats), Start(COLD)]
+def plan(rounds: int, variants: Sequence[str], load_formats: Sequence[str]) -> list[Start]:
+    """All starts in their order: each round has every variant, so that slow minutes of a machine hit all of them.
+
+    Args:
+        rounds: Of all variants.
+        variants: Of `VARIANTS`.
+        load_formats: Further ways to load weights, each with the first of the variants.
+    """
+    chosen = [each for each in VARIANTS if each in variants]
+    formats = [Start(chosen[0], each) for each in load_formats]
+    round_of = [Start(chosen[0]), *formats, *map(Start, chosen[1:])]
     return [Start(FIRST), *(round_of * rounds)]
 
 

@@ -1,4 +1,4 @@
-"""Starts pods one after the other, each with an empty cache at the same path, and notes where the time goes."""
+"""Starts pods one after the other, with a cache directory at the same path, and notes where the time goes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman_bench.gpu import GPU
-from dragoman_bench.starts.figures import COLD, FIRST, Start, has_time, logged, plan, table
+from dragoman_bench.starts.figures import FIRST, SIBLING, WARM, Start, has_time, logged, plan, table
 from dragoman_bench.starts.relay import Relay
 from dragoman_contract.ports import free_port
 
@@ -39,7 +39,8 @@ class StartsPlan:
     Args:
         output: Directory for results, logs, and the pods' cache.
         rounds: Of all variants.
-        load_formats: Further ways to load weights, each measured beside a sibling.
+        variants: Of `figures.VARIANTS`.
+        load_formats: Further ways to load weights, each measured with the first of the variants.
         budget_s: No start begins that would probably end later than this; None: no limit.
         timeout_s: Of one start.
         engine: Further engine arguments.
@@ -49,6 +50,7 @@ class StartsPlan:
     device: str
     output: Path
     rounds: int
+    variants: tuple[str, ...]
     load_formats: tuple[str, ...]
     budget_s: float | None
     timeout_s: float
@@ -87,16 +89,16 @@ class Starts:
         relay = Relay()
         archive = None
         try:
-            for start in plan(self._given.rounds, self._given.load_formats):
+            for start in plan(self._given.rounds, self._given.variants, self._given.load_formats):
                 budget_s = self._given.budget_s
                 left_s = None if budget_s is None else budget_s - self._elapsed()
                 if not has_time(start, left_s, self.document["starts"]):
                     self._say(f"no time for {start.name}")
                     continue
-                if start.variant not in (COLD, FIRST) and archive is None:
+                if start.variant == SIBLING and archive is None:
                     self._say(f"{start.name}: left out, the first pod had no cache")
                     continue
-                relay.archive = None if start.variant in (COLD, FIRST) else archive
+                relay.archive = archive if start.variant == SIBLING else None
                 entry, taken = self._measure(start, relay, left_s)
                 if start.variant == FIRST:
                     archive = taken
@@ -110,7 +112,8 @@ class Starts:
 
     def _measure(self, start: Start, relay: Relay, left_s: float | None) -> tuple[dict[str, Any], Any]:
         cache = self._given.output / "cache"
-        shutil.rmtree(cache, ignore_errors=True)
+        if start.variant != WARM:
+            shutil.rmtree(cache, ignore_errors=True)
         self._wait_for_memory()
         port = free_port()
         url = f"http://127.0.0.1:{port}"
