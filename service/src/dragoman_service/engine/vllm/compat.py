@@ -187,6 +187,7 @@ REACHES = (
         {"config:CacheConfig": "kv_cache_size_tokens|num_gpu_blocks kv_cache_size_tokens|block_size"},
     ),
     Reach("overload_error", {"exceptions:GracefulHTTPError": "http_status"}),
+    Reach("sampling_kernel", {"v1.sample.ops.topk_topp_triton": "_topk_topp_kernel"}),
     Reach("shared_sampling_params", {"sampling_params:SamplingParams": "skip_clone"}),
     Reach("repetition_detection", {"sampling_params": "RepetitionDetectionParams"}),
     Reach(
