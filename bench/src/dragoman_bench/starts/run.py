@@ -98,6 +98,9 @@ class Starts:
                 if start.variant == SIBLING and archive is None:
                     self._say(f"{start.name}: left out, the first pod had no cache")
                     continue
+                if start.variant == WARM and self.document["starts"][-1].get("failed"):
+                    self._say(f"{start.name}: left out, the start before failed")
+                    continue
                 relay.archive = archive if start.variant == SIBLING else None
                 entry, taken = self._measure(start, relay, left_s)
                 if start.variant == FIRST:

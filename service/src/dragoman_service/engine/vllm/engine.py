@@ -58,7 +58,6 @@ class AsyncLLMEngine:
         self._runtime = Runtime(settings, framing, self._stepped, cache_settled)
         self._tokens: Tokens
         self._max_model_len = 0
-        self._vocabulary = 0
         self._by_priority = False
         self._capacity = Capacity(0, 0)
         self._stall_detector = StallDetector()
@@ -125,7 +124,7 @@ class AsyncLLMEngine:
             decoding.max_prompt_tokens,
             decoding.max_tokens,
         )
-        sampling = sampling_params(decoding, budget, self._vocabulary, *self._tokens.stops(decoding))
+        sampling = sampling_params(decoding, budget, *self._tokens.stops(decoding))
         outputs = self._runtime.llm.generate(
             {"type": "token", "prompt_token_ids": token_ids},
             sampling,
@@ -194,7 +193,6 @@ class AsyncLLMEngine:
         config = self._runtime.llm.vllm_config
         self._capacity = _capacity(config)
         self._max_model_len = config.model_config.max_model_len
-        self._vocabulary = config.model_config.get_vocab_size()
         self._by_priority = config.scheduler_config.policy == "priority"
         self._tokens = Tokens(self._runtime.llm.get_tokenizer())
         self._tokens.check(self._framing)
@@ -252,18 +250,13 @@ def _decoded(token_ids: Sequence[int], finish: Finish, decode: Callable[[Sequenc
 
 
 def sampling_params(
-    decoding: Decoding,
-    max_tokens: int,
-    vocabulary: int,
-    stop: Collection[str],
-    stop_token_ids: Collection[int],
+    decoding: Decoding, max_tokens: int, stop: Collection[str], stop_token_ids: Collection[int]
 ) -> Any:
     """vLLM's `SamplingParams`.
 
     Args:
         decoding: Of the request.
         max_tokens: Maximum length of the output.
-        vocabulary: Tokens that the model has.
         stop: Strings that end the output and are no single token.
         stop_token_ids: Tokens that end it.
     """
@@ -273,8 +266,7 @@ def sampling_params(
     made = SamplingParams(
         temperature=decoding.temperature,
         top_p=decoding.top_p,
-        # A GPU kernel for top_p alone is not compiled during the start; the least likely token is outside of it anyway.
-        top_k=decoding.top_k or (vocabulary - 1 if decoding.top_p < 1 else 0),
+        top_k=decoding.top_k,
         repetition_penalty=decoding.repetition_penalty,
         stop=list(stop),
         stop_token_ids=list(stop_token_ids),
