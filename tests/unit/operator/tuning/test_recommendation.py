@@ -185,6 +185,16 @@ def test_what_the_busiest_hour_needed_is_kept() -> None:
     assert (found.max_num_seqs, "the maximum of the last day is 20" in found.reason) == (32, True)
 
 
+def test_a_quiet_window_lowers_nothing_before_a_day_was_measured() -> None:
+    measured = {"p95": 4.0, "queue_ratio": 0.0, "curve": (Point(4, 0.003),)}
+    found = recommend_max_num_seqs(seen(**measured), Bounds(32, 1, 4096, covers_a_day=False))
+    assert found is not None
+    assert (found.max_num_seqs, "less than a day was measured" in found.reason) == (32, True)
+    # More throughput needs no history.
+    slower = {"queue_ratio": 0.0, "curve": (Point(8, 0.003), Point(16, 0.004), Point(20, 0.008))}
+    assert size(Bounds(64, 1, 4096, covers_a_day=False), **slower) == 16
+
+
 def test_reason_has_the_measurements() -> None:
     found = recommend_max_num_seqs(seen(), Bounds(16, 1, 4096))
     assert found is not None

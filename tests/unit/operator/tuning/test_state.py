@@ -70,13 +70,26 @@ def test_pods_of_another_size_are_not_measured(build: Any) -> None:
 def test_another_spec_is_measured_anew_and_the_peaks_stay(build: Any, version: str, size: int) -> None:
     state = measured(build, 25.0)
     other = adopted(state, version, size, 7.0)
-    assert other == replace(fresh(version, size, 7.0), peaks=state.peaks)
+    assert other == replace(fresh(version, size, 7.0), peaks=state.peaks, since=build.t0)
     assert adopted(state, "v1", 16, 7.0) is state
 
 
 @pytest.mark.parametrize("word", [None, "", "malformed", 7, "eJwDAAAAAAE="])
 def test_a_state_that_cannot_be_read_is_ignored(word: object) -> None:
     assert resumed(word, "v1", 16, 5.0) == fresh("v1", 16, 5.0)
+
+
+@pytest.mark.parametrize(("hours", "recommended"), [(1, 16), (25, 2)])
+def test_a_lower_value_is_recommended_once_a_day_was_measured(
+    build: Any, hours: int, recommended: int
+) -> None:
+    pod, now = build.pod(16), build.t0
+    state = fresh("v1", 16, now - 3600.0 * hours)
+    for _ in range(60):
+        state = observe(state, [Observation(16, *pod.sample(1.0))])
+        state = next_step(state, 1, 8192, WINDOW_S, pod.now.at)
+    assert state.recommendation is not None
+    assert state.recommendation.max_num_seqs == recommended
 
 
 def test_a_recommendation_out_of_range_is_ignored() -> None:

@@ -44,12 +44,14 @@ class Bounds:
         minimum: The minimum. The spec's own if the autoscaler's target depends on maxNumSeqs: a smaller one would
             only require more GPUs for the same load.
         busiest: Requests in flight on a replica at the 95th percentile of the busiest window of the last day.
+        covers_a_day: Whether that day was measured from its start.
     """
 
     current: int
     minimum: int
     maximum: int
     busiest: float = 0.0
+    covers_a_day: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,8 @@ def recommend_max_num_seqs(seen: Evidence, bounds: Bounds) -> Recommendation | N
     """The smallest maxNumSeqs within 1% of the best throughput; None without enough data.
 
     It is increased only if requests wait and the time per token predicts a gain. It is decreased if throughput falls
-    with the number of running sequences, the KV cache is too small for them, or it is at least twice too high.
+    with the number of running sequences, the KV cache is too small for them, or it is at least twice too high. The last
+    reason needs measurements of a whole day: after a quiet hour, the next burst would be refused.
     """
     if seen.requests < MIN_REQUESTS or not seen.p95:
         return None
@@ -115,6 +118,8 @@ def _weighed(fits: int, fitting: int | None, peak: float, seen: Evidence, bounds
         if fits < min(bounds.busiest * HEADROOM, float(current)) and fits >= peak:
             busy = f"the maximum of the last day is {bounds.busiest:.3g}"
             return Recommendation(current, f"{current} stays: {load}, but {busy}")
+        if fits >= peak and not bounds.covers_a_day:
+            return Recommendation(current, f"{current} stays: {load}, but less than a day was measured")
         few = (
             f"only {load}"
             if fits >= peak

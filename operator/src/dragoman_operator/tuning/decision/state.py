@@ -33,6 +33,8 @@ class State:
         recommended: Time since which the recommendation has the same value, Unix seconds.
         peaks: Requests in flight at the 95th percentile of the busiest window of each hour of the last day, by the hour
             since 1970; the oldest first.
+        since: Start of the first window, Unix seconds; it outlives changes of the spec. 0 in a state of an earlier
+            operator.
     """
 
     version: str
@@ -43,6 +45,7 @@ class State:
     recommended: float = 0.0
     evidence: Evidence | None = None
     peaks: tuple[tuple[int, float], ...] = ()
+    since: float = 0.0
 
     @property
     def busiest(self) -> float:
@@ -74,7 +77,7 @@ def _current(stored: dict[str, Any]) -> dict[str, Any]:
 
 def fresh(version: str, spec_size: int, now: float) -> State:
     """The initial state."""
-    return State(version, spec_size, Measurements(started=now))
+    return State(version, spec_size, Measurements(started=now), since=now)
 
 
 def resumed(word: object, version: str, spec_size: int, now: float) -> State:
@@ -96,7 +99,7 @@ def adopted(state: State, version: str, spec_size: int, now: float) -> State:
     if (state.version, state.spec_size) == (version, spec_size):
         return state
     # The load is the same, whatever the engine is.
-    return replace(fresh(version, spec_size, now), peaks=state.peaks)
+    return replace(fresh(version, spec_size, now), peaks=state.peaks, since=state.since)
 
 
 class Observation(NamedTuple):
@@ -133,7 +136,9 @@ def next_step(state: State, minimum: int, maximum: int, window_s: float, now: fl
         return state
     whole = state.previous.plus(state.current) if state.previous else state.current
     found = evidence(whole, now)
-    latest = recommend_max_num_seqs(found, Bounds(state.spec_size, minimum, maximum, state.busiest))
+    covers_a_day = now - state.since >= HOURS * 3600
+    bounds = Bounds(state.spec_size, minimum, maximum, state.busiest, covers_a_day)
+    latest = recommend_max_num_seqs(found, bounds)
     if latest is not None:
         same = state.recommendation is not None and latest.max_num_seqs == state.recommendation.max_num_seqs
         since = state.recommended if same else now
