@@ -36,7 +36,7 @@ def test_rounds_with_a_scripted_pod(tmp_path: Path) -> None:
 
 
 def test_what_was_measured_is_written_when_the_time_is_up(tmp_path: Path) -> None:
-    status, found = measured(tmp_path, "--rounds", "500", "--limit-s", "5")
+    status, found = measured(tmp_path, "--rounds", "500", "--limit-s", "15")
     assert status == 1
     assert found["failed"] == f"the time was up after {found['figures']['rounds']} rounds"
     assert found["figures"]["rounds"] >= 1
