@@ -11,9 +11,7 @@ import argparse
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -23,34 +21,22 @@ import uvloop
 from dragoman.cluster import Cluster, connect
 from dragoman.demo import install, stage, until_available
 from dragoman_bench.loads import VARIABLE, stream
-from dragoman_tune.client import connections
-from dragoman_tune.figures import quantile
-from dragoman_tune.requests import Request
+from dragoman_tune.client import connections, translate
+from dragoman_tune.closed_loop import Pace, closed_loop
+from dragoman_tune.figures import figures
+from dragoman_tune.requests import Answer, Request
 
 NAME = "tuned"
 NAMESPACE = "default"
 START_S = 400.0
 POLL_S = 1.0
-PAUSE_S = 0.2
-"""Of a client whose request was lost."""
+DRAIN_S = 60.0
+"""Maximum wait for the requests that are in flight at the end of a phase."""
 
 SCRIPT = {"token_s": 0.01, "slowdown_ratio": 0.02}
 """A token takes 10 ms, and 2% longer for each other sequence that runs."""
 
 CPU_MODEL_LEN, GPU_MODEL_LEN = 1024, 2048
-
-
-@dataclass
-class Counts:
-    """Of one phase.
-
-    Args:
-        latencies_s: Of the requests with a translation.
-        lost: Reasons of those without.
-    """
-
-    latencies_s: list[float] = field(default_factory=list)
-    lost: list[str] = field(default_factory=list)
 
 
 def phases(text: str) -> list[tuple[int, float]]:
@@ -90,7 +76,13 @@ def manifest(options: argparse.Namespace) -> dict[str, Any]:
 
 
 class Run:
-    """One run: phases of load, and a log of what is recommended and applied."""
+    """One run: phases of load, and a log of what is recommended and applied.
+
+    Args:
+        options: Of the command line.
+        cluster: With the object.
+        session: For the load.
+    """
 
     def __init__(self, options: argparse.Namespace, cluster: Cluster, session: aiohttp.ClientSession) -> None:
         self._options = options
@@ -100,28 +92,36 @@ class Run:
         self._requests = stream(VARIABLE, options.tokenizer, None, 3)
         self._began_s = time.monotonic()
         self._url = ""
+        self._lost: Counter[str] = Counter()
 
     async def play(self, kubeconfig: Path) -> None:
         """Install the operator, apply the object, and run all phases."""
         await install(self._cluster, kubeconfig, Path())
         await self._cluster.apply(self._manifest)
         await until_available(self._cluster, START_S, lambda message: self._log(progress=message))
-        self._url = f"{await self._cluster.local_url()}/translate"
+        self._url = str(await self._cluster.local_url())
         for in_flight, seconds in self._options.phases:
             self._log(in_flight=in_flight)
-            async with self._load(in_flight) as counts:
-                began_s = time.monotonic()
-                await self._watch(began_s + seconds)
-                took_s = time.monotonic() - began_s
-                done = list(counts.latencies_s)
+            self._lost.clear()
+            pace = Pace(window_s=seconds, ramp_s=0.0, drain_s=DRAIN_S)
+            window, _ = await asyncio.gather(
+                closed_loop(self._send, self._requests, in_flight, pace),
+                self._watch(time.monotonic() + seconds),
+            )
+            found = figures(window)
             self._log(
                 ended=in_flight,
-                requests_per_s=round(len(done) / took_s, 1),
-                p95_s=round(quantile(done, 0.95) or 0.0, 3),
+                requests_per_s=round(found.requests_per_s, 1),
+                p95_s=found.p95_s,
                 max_num_seqs=self._size,
-                lost=len(counts.lost),
-                reasons=counts.lost[:3],
+                lost=dict(self._lost),
             )
+
+    async def _send(self, request: Request) -> Answer:
+        answer = await translate(self._session, self._url, request)
+        if answer.error is not None:
+            self._lost[answer.error] += 1
+        return answer
 
     async def _watch(self, end_s: float) -> None:
         """Apply each recommendation until the end of a phase."""
@@ -137,44 +137,6 @@ class Run:
                 self._manifest["spec"]["engine"]["maxNumSeqs"] = found["maxNumSeqs"]
                 await self._cluster.apply(self._manifest)
                 self._log(applied=self._size)
-
-    @asynccontextmanager
-    async def _load(self, in_flight: int) -> AsyncIterator[Counts]:
-        """Keep so many requests in flight; at the end, wait for them."""
-        counts, ends = Counts(), asyncio.Event()
-
-        async def client() -> None:
-            while not ends.is_set():
-                began_s = time.monotonic()
-                if reason := await self._failure(next(self._requests)):
-                    counts.lost.append(reason)
-                    await asyncio.sleep(PAUSE_S)
-                else:
-                    counts.latencies_s.append(time.monotonic() - began_s)
-
-        async with asyncio.TaskGroup() as clients:
-            for _ in range(in_flight):
-                clients.create_task(client())
-            yield counts
-            ends.set()
-
-    async def _failure(self, request: Request) -> str:
-        """Send one request.
-
-        Returns:
-            Why there is no translation; empty where there is one.
-        """
-        body = {
-            "text": request.text,
-            "source_lang": request.source_lang,
-            "target_lang": request.target_lang,
-        }
-        try:
-            async with self._session.post(self._url, json=body) as answer:
-                content = await answer.read()
-                return "" if answer.status == 200 else f"{answer.status} {content[:100]!r}"
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            return type(error).__name__
 
     @property
     def _size(self) -> int:

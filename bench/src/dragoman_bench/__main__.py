@@ -394,7 +394,7 @@ def _parser() -> argparse.ArgumentParser:
     _checkpoint(starts)
     add("--rounds", type=whole, default=5, help="of all variants in turn (5)")
     which = "of sibling, warm (no sibling, but the cache of the start before) and cold (sibling,cold)"
-    add("--variants", type=_of(VARIANTS), default=["sibling", "cold"], metavar="NAMES", help=which)
+    add("--variants", type=_some_of(VARIANTS), default=["sibling", "cold"], metavar="NAMES", help=which)
     formats = "further values of vLLM's load_format, such as fastsafetensors,runai_streamer"
     add("--load-formats", type=_names, default=[], metavar="NAMES", help=formats)
     add("--budget", type=seconds, metavar="S", help="seconds after which nothing more begins")
@@ -443,7 +443,13 @@ def _shared(parser: argparse.ArgumentParser, in_flight: list[int], memory: float
     add("--template", help="the prompt, with {text} and optionally {source} and {target}")
     names = ", ".join(arm.name for arm in (*LADDER, *PEERS, *BY_NAME_ALONE))
     add("--arms", type=_names, metavar="NAMES", help=f"of {names}, and settings such as pod-32-8192")
-    add("--loads", type=_of(LOADS), default=list(LOADS), metavar="KINDS", help=f"of {','.join(LOADS)} (both)")
+    add(
+        "--loads",
+        type=_some_of(LOADS),
+        default=list(LOADS),
+        metavar="KINDS",
+        help=f"of {','.join(LOADS)} (both)",
+    )
     add("--in-flight", type=_numbers, default=in_flight, metavar="N,…", help="requests at all times")
     add("--uniform-in-flight", type=_numbers, metavar="N,…", help="the same for uniform (as --in-flight)")
     add("--window", type=seconds, default=10.0, metavar="S", help="seconds that a point is measured (10)")
@@ -467,7 +473,9 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _of(known: Collection[str]) -> Callable[[str], list[str]]:
+def _some_of(known: Collection[str]) -> Callable[[str], list[str]]:
+    """The type of an argument with at least one of these names."""
+
     def parsed(text: str) -> list[str]:
         names = _names(text)
         if not names or set(names) - set(known):

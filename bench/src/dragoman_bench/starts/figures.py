@@ -52,7 +52,7 @@ def plan(rounds: int, variants: Sequence[str], load_formats: Sequence[str]) -> l
 
     Args:
         rounds: Of all variants.
-        variants: Of `VARIANTS`.
+        variants: At least one of `VARIANTS`.
         load_formats: Further ways to load weights, each with the first of the variants.
     """
     chosen = [each for each in VARIANTS if each in variants]

@@ -77,9 +77,14 @@ def test_a_function_that_is_no_kernel_is_left_alone(sampler: Any) -> None:
     assert sampler.apply_top_k_top_p_triton is apply
 
 
-def test_a_release_without_the_module_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plugin, "SAMPLER", "vllm_without_it.ops")
+def test_a_release_without_the_module_is_left_alone(
+    sampler: Any, parameters: list[Parameter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, plugin.KERNELS, None)
+    apply = sampler.apply_top_k_top_p_triton
     plugin.register()
+    assert specialized(parameters) == ["LOGITS", "BATCH_SIZE", "VOCAB_SIZE"]
+    assert sampler.apply_top_k_top_p_triton is apply
 
 
 @pytest.mark.vllm
