@@ -2,7 +2,8 @@
 
     python bench/tuning/shifting.py --scripted --phases 12:40,90:80,30:60
 
-The load goes on while replicas are replaced. Every request that gets no translation is counted as lost.
+The load goes through the router, and continues while replicas are replaced. Every request that gets no translation is
+counted as lost.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import uvloop
 
 from dragoman.cluster import Cluster, connect
 from dragoman.demo import install, stage, until_available
+from dragoman.reach import find
 from dragoman_bench.loads import VARIABLE, stream
 from dragoman_tune.client import connections, translate
 from dragoman_tune.closed_loop import Pace, closed_loop
@@ -67,6 +69,8 @@ def manifest(options: argparse.Namespace) -> dict[str, Any]:
         spec["engine"]["extraArgs"] = SCRIPT
         spec["podTemplate"] = {"env": [{"name": "DRAGOMAN_ENGINE", "value": "scripted"}]}
         spec["resources"] = {"requests": {"cpu": "250m"}}
+    if options.device == "cuda":
+        spec["resources"] = {"limits": {"nvidia.com/gpu": 1}}
     return {
         "apiVersion": "dragoman.io/v1alpha1",
         "kind": "TranslationDeployment",
@@ -96,10 +100,10 @@ class Run:
 
     async def play(self, kubeconfig: Path) -> None:
         """Install the operator, apply the object, and run all phases."""
-        await install(self._cluster, kubeconfig, Path())
+        await install(self._cluster, kubeconfig, Path(), "router.enabled=true", "router.replicas=1")
         await self._cluster.apply(self._manifest)
         await until_available(self._cluster, START_S, lambda message: self._log(progress=message))
-        self._url = str(await self._cluster.local_url())
+        self._url = (await find(kubeconfig, None, "")).url
         for in_flight, seconds in self._options.phases:
             self._log(in_flight=in_flight)
             self._lost.clear()

@@ -149,8 +149,11 @@ async def play(options: argparse.Namespace, kubeconfig: Path) -> dict[str, Any]:
     }
 
 
-async def install(cluster: Cluster, kubeconfig: Path, root: Path) -> bool:
-    """`helm install` the operator unless the cluster has one; True where it was installed now."""
+async def install(cluster: Cluster, kubeconfig: Path, root: Path, *values: str) -> bool:
+    """`helm install` the operator unless the cluster has one; True where it was installed now.
+
+    `values` are of the chart, as `helm --set` takes them.
+    """
     if await cluster.has_operator():
         return False
     print(f"helm install {RELEASE} charts/dragoman")
@@ -159,6 +162,7 @@ async def install(cluster: Cluster, kubeconfig: Path, root: Path) -> bool:
         [
             *helm(kubeconfig, "install", RELEASE, str(root / "charts/dragoman")),
             "--create-namespace",
+            *(f"--set={value}" for value in values),
             "--wait",
             "--timeout=3m",
         ],
