@@ -166,7 +166,8 @@ def main() -> None:
     """Start a cluster, and run."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     add = parser.add_argument
-    add("--model", default="file:///opt/dragoman/examples/demo-model", metavar="URI", help="(the demo model)")
+    outside = "not in /tmp, which each pod has its own of (the demo model)"
+    add("--model", default="file:///opt/dragoman/examples/demo-model", metavar="URI", help=outside)
     add(
         "--tokenizer",
         type=Path,

@@ -20,12 +20,12 @@ page lists models for each format, with their licences, languages and sizes. `dr
 Licences and languages are summaries of the publishers' pages; each section has the link. The summaries are no legal
 advice: read the licence before you serve a model.
 
-| `promptFamily` | publisher | licence | may not be used |
+| `promptFamily` | publisher | licence | prohibited use |
 |---|---|---|---|"""
 
 NOTES = f"""
-The operator does not enforce the restrictions in the last column. It only shows them in the message of the condition
-`Degraded` of a TranslationDeployment. They do not set its status to `True`.
+The operator does not enforce the restrictions in the last column. It adds them to the message of the condition
+`Degraded` of a TranslationDeployment. A restriction alone does not make `Degraded` `True`.
 
 **Memory.** The tables below have the approximate size of the weights: the number of parameters in the model's name
 (7B: 7 billion) times two bytes for bf16, or one byte for fp8. A GPU needs more memory than that: for the KV cache,

@@ -94,10 +94,10 @@ class Engine(SpecModel):
     scheduling_policy: Literal["FirstComeFirstServed", "ShortestFirst"] | None = Field(
         None,
         description=(
-            "Order in which waiting segments (parts of texts) start.\n"
+            "Order in which waiting sequences start.\n"
             "FirstComeFirstServed: in the order of arrival.\n"
-            "ShortestFirst: a short segment may start before a longer one that arrived up to 15 s "
-            "earlier. Short texts are translated sooner, long texts later.\n"
+            "ShortestFirst: shorter ones first. A sequence that arrived more than 15 s earlier is never "
+            "overtaken. Short texts are translated sooner, long texts later.\n"
             "Default: FirstComeFirstServed."
         ),
     )
@@ -240,7 +240,7 @@ class Model(SpecModel):
         description=(
             "Permit code that is not part of vLLM: Python modules in the model's repository, pickled "
             "weights (.bin, .pt), and code that an argument in engine.extraArgs loads, such as "
-            "scheduler_cls. If true, also set model.revision to a commit."
+            "scheduler_cls. If true with an hf:// model, also set model.revision to a commit."
         ),
     )
     prompt_family: PromptFamily = Field(

@@ -226,9 +226,9 @@ class Translation(SpecModel):
             "How plain text is split into segments, unless the request sets the field split.\n"
             "Lines: at line breaks, and between the sentences of a very long line.\n"
             "Sentences: at line breaks and between sentences.\n"
-            "NoNewlines: between sentences. A line break counts as a space.\n"
+            "NoNewlines: between sentences. A line break counts as a space. In requests: no-lines.\n"
             "None: not at all. A text that is too long for the model is refused.\n"
-            "NoLines: deprecated name of NoNewlines.\n"
+            "NoLines: deprecated name of NoNewlines in this field.\n"
             "Default: Lines or Sentences, depending on the model."
         ),
     )

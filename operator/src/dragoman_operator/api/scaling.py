@@ -133,8 +133,8 @@ class Autoscaling(SpecModel):
     scale_down_stabilization_window: Duration | None = Field(
         None,
         description=(
-            "The number of replicas is not reduced below the highest number that the load required in this past "
-            "time, except to zero. "
+            "Length of a time window that ends now. A scale-down does not go below the highest number of replicas "
+            "that the load required in this window. Scaling to zero ignores the window. "
             "Default in mode Internal: chosen by the operator, between 1m and 30m. Default in modes HPA "
             "and KEDA: 5m."
         ),

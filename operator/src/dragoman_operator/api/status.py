@@ -169,8 +169,8 @@ class RolloutStatus(StatusModel):
         None,
         max_length=63,
         description=(
-            "Digest of the spec and image at the last time when all pods were ready. After an upgrade of the "
-            "operator, pods are not replaced if the spec and image still have this digest."
+            "Digest of the spec and the engine image when all pods were last ready. A new version of the operator "
+            "can generate another pod template. It replaces no pods while spec and engine image have this digest."
         ),
     )
     failed_template_digest: str | None = Field(
