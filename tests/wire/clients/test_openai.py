@@ -79,8 +79,9 @@ def test_a_streamed_chat_with_turns(demo_pod: Any) -> None:
     with client.chat.completions.stream(model="demo", messages=messages, temperature=0) as stream:
         deltas = [event.delta for event in stream if event.type == "content.delta"]
         final = stream.get_final_completion()
-    assert len(deltas) > 1
+    # One delta is possible: vLLM joins the outputs of steps that the HTTP process has not read yet.
     assert "".join(deltas) == final.choices[0].message.content
+    assert "".join(deltas).strip() == "Le chat dort."
 
 
 async def test_the_asynchronous_client(demo_pod: Any) -> None:
