@@ -351,7 +351,8 @@ def endpoints() -> str:
         "- [Engine pods](engine-pod.md) run the model. [Routers](router.md) are proxies in front of them. Both serve "
         "the paths on this page. Exception: only routers serve `/fleet`.\n"
         "- A router chooses a [TranslationDeployment](translationdeployment.md), a set of engine pods, by the language "
-        "pair. Below `/d/NAMESPACE/NAME/` it serves the same paths for that TranslationDeployment alone.\n"
+        "pair. Below `/d/NAMESPACE/NAME/` it serves the same paths: requests go only to the TranslationDeployment NAME "
+        "in NAMESPACE.\n"
         "- *native* is Dragoman's own API.\n"
         "- *needs API key*: whether requests need an API key or a token, if the router "
         "[requires them](router.md#keys-limits-tls). Engine pods check no keys.",
