@@ -2,8 +2,11 @@
 
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import urllib.parse
 from pathlib import Path
 
 import pytest
@@ -38,6 +41,24 @@ def test_the_demo_translates_scales_and_leaves_nothing_behind(api: str) -> None:
     assert result["api"] == api
     assert result["replicas_max"] >= 2
     assert result["lost"] == 0
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_ends_the_demo_and_its_cluster(number: signal.Signals) -> None:
+    command = [sys.executable, "-m", "dragoman", "demo", "--api", "embedded"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:
+        assert demo.stdout is not None
+        up = next(line for line in demo.stdout if line.startswith("a local cluster is up"))
+        assert "helm install" in next(demo.stdout)
+        demo.send_signal(number)
+        _, errors = demo.communicate(timeout=90)
+    assert demo.returncode == 130
+    assert errors.splitlines()[-1] == "dragoman demo: stopped"
+    api = urllib.parse.urlsplit(up.split()[-1])
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((api.hostname, api.port), timeout=5).close()
 
 
 @pytest.mark.vllm

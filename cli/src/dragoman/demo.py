@@ -12,6 +12,7 @@ import asyncio
 import json
 import math
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -69,13 +70,24 @@ def main(argv: list[str]) -> int:
     except ApiException as refusal:
         print(f"dragoman demo: the API answered {refusal.status}: {refusal.body}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("dragoman demo: stopped", file=sys.stderr)
+        return 130
     print(json.dumps(result))
     return 0
 
 
 @contextmanager
 def stage(options: argparse.Namespace) -> Iterator[Path]:
-    """The kubeconfig of the cluster that was named, or of a local one that goes when the demo ends."""
+    """The kubeconfig of the cluster that was named, or of a local one that goes when the demo ends.
+
+    Raises:
+        KeyboardInterrupt: SIGINT, SIGTERM or SIGHUP came.
+    """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # The default would end this process at once, and leave a local cluster running. nohup ignores SIGHUP.
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
     if options.kubeconfig is not None:
         yield options.kubeconfig
         return
