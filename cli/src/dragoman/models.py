@@ -20,7 +20,7 @@ page lists models for each format, with their licences, languages and sizes. `dr
 Licences and languages are summaries of the publishers' pages; each section has the link. The summaries are no legal
 advice: read the licence before you serve a model.
 
-| `promptFamily` | publisher | licence | prohibited use |
+| `promptFamily` | publisher | licence | use is prohibited |
 |---|---|---|---|"""
 
 NOTES = f"""
