@@ -3,7 +3,8 @@
     python bench/tuning/shifting.py --scripted --phases 12:40,90:80,30:60
 
 The load goes through the router, and continues while replicas are replaced. Every request that gets no translation is
-counted as lost.
+counted as lost. A phase with a third number is a reference: it begins once all replicas have that `maxNumSeqs`, and
+applies no recommendation.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import asyncio
 import json
 import time
 from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +35,8 @@ NAME = "tuned"
 NAMESPACE = "default"
 START_S = 400.0
 POLL_S = 1.0
+REPORT_S = 5.0
+"""Interval of the lines with the throughput."""
 DRAIN_S = 60.0
 """Maximum wait for the requests that are in flight at the end of a phase."""
 
@@ -41,10 +46,25 @@ SCRIPT = {"token_s": 0.01, "slowdown_ratio": 0.02}
 CPU_MODEL_LEN, GPU_MODEL_LEN = 1024, 2048
 
 
-def phases(text: str) -> list[tuple[int, float]]:
-    """Requests in flight and seconds of each phase, from `12:40,90:80`."""
+@dataclass(frozen=True)
+class Phase:
+    """A load, and how long it lasts.
+
+    Args:
+        in_flight: Requests, at all times.
+        max_num_seqs: Of a reference; None: recommendations are applied.
+    """
+
+    in_flight: int
+    seconds: float
+    max_num_seqs: int | None = None
+
+
+def phases(text: str) -> list[Phase]:
+    """All phases, from `12:40,90:80,90:30:64`."""
     return [
-        (int(count), float(length)) for count, _, length in (part.partition(":") for part in text.split(","))
+        Phase(int(count), float(length), int(size[0]) if size else None)
+        for count, length, *size in (part.split(":") for part in text.split(","))
     ]
 
 
@@ -97,6 +117,7 @@ class Run:
         self._began_s = time.monotonic()
         self._url = ""
         self._lost: Counter[str] = Counter()
+        self._answered = 0
 
     async def play(self, kubeconfig: Path) -> None:
         """Install the operator, apply the object, and run all phases."""
@@ -104,17 +125,20 @@ class Run:
         await self._cluster.apply(self._manifest)
         await until_available(self._cluster, START_S, lambda message: self._log(progress=message))
         self._url = (await find(kubeconfig, None, "")).url
-        for in_flight, seconds in self._options.phases:
-            self._log(in_flight=in_flight)
+        for phase in self._options.phases:
+            if phase.max_num_seqs is not None:
+                await self._change(phase.max_num_seqs)
+                await self._until_replaced(self._size)
+            self._log(in_flight=phase.in_flight, max_num_seqs=self._size)
             self._lost.clear()
-            pace = Pace(window_s=seconds, ramp_s=0.0, drain_s=DRAIN_S)
+            pace = Pace(window_s=phase.seconds, ramp_s=0.0, drain_s=DRAIN_S)
             window, _ = await asyncio.gather(
-                closed_loop(self._send, self._requests, in_flight, pace),
-                self._watch(time.monotonic() + seconds),
+                closed_loop(self._send, self._requests, phase.in_flight, pace),
+                self._watch(time.monotonic() + phase.seconds, phase.max_num_seqs is None),
             )
             found = figures(window)
             self._log(
-                ended=in_flight,
+                ended=phase.in_flight,
                 requests_per_s=round(found.requests_per_s, 1),
                 p95_s=found.p95_s,
                 max_num_seqs=self._size,
@@ -123,24 +147,50 @@ class Run:
 
     async def _send(self, request: Request) -> Answer:
         answer = await translate(self._session, self._url, request)
-        if answer.error is not None:
+        if answer.error is None:
+            self._answered += 1
+        else:
             self._lost[answer.error] += 1
         return answer
 
-    async def _watch(self, end_s: float) -> None:
-        """Apply each recommendation until the end of a phase."""
+    async def _watch(self, end_s: float, apply: bool) -> None:
+        """Apply each recommendation until the end of a phase, and report the throughput."""
         shown = ""
+        reported_s, answered = time.monotonic(), self._answered
         while time.monotonic() < end_s:
             await asyncio.sleep(POLL_S)
-            found = (await self._cluster.status()).get("recommendation")
-            if found is None or found["reason"] == shown:
+            status = await self._cluster.status()
+            passed_s = time.monotonic() - reported_s
+            if passed_s >= REPORT_S:
+                rate = (self._answered - answered) / passed_s
+                self._log(requests_per_s=round(rate, 1), ready=status.get("readyReplicas", 0))
+                reported_s, answered = time.monotonic(), self._answered
+            found = status.get("recommendation")
+            if not apply or found is None or found["reason"] == shown:
                 continue
             shown = found["reason"]
             self._log(recommended=found["maxNumSeqs"], reason=shown)
-            if found["maxNumSeqs"] != self._size:
-                self._manifest["spec"]["engine"]["maxNumSeqs"] = found["maxNumSeqs"]
-                await self._cluster.apply(self._manifest)
-                self._log(applied=self._size)
+            await self._change(found["maxNumSeqs"])
+
+    async def _change(self, max_num_seqs: int) -> None:
+        if max_num_seqs != self._size:
+            self._manifest["spec"]["engine"]["maxNumSeqs"] = max_num_seqs
+            await self._cluster.apply(self._manifest)
+            self._log(applied=max_num_seqs)
+
+    async def _until_replaced(self, max_num_seqs: int) -> None:
+        """Wait until all replicas run and have this size."""
+        option = ("--max-num-seqs", str(max_num_seqs))
+        async with asyncio.timeout(START_S):
+            while True:
+                pods = await self._cluster.pods()
+                current = [
+                    pod for pod in pods if pod.spec and option in pairwise(pod.spec.containers[0].args or [])
+                ]
+                ready = (await self._cluster.status()).get("readyReplicas", 0)
+                if len(pods) == len(current) == ready == self._options.replicas:
+                    return
+                await asyncio.sleep(POLL_S)
 
     @property
     def _size(self) -> int:
@@ -184,8 +234,8 @@ def main() -> None:
         "--phases",
         type=phases,
         default="12:40,90:80,30:60",
-        metavar="N:S,…",
-        help="requests in flight, seconds",
+        metavar="N:S,N:S:SIZE,…",
+        help="requests in flight, seconds, and maxNumSeqs of a reference",
     )
     add("--output", type=Path, default=Path("shifting.jsonl"), metavar="FILE", help="(shifting.jsonl)")
     options = parser.parse_args(namespace=argparse.Namespace(kubeconfig=None, keep=False, api="embedded"))
