@@ -356,16 +356,19 @@ def endpoints() -> str:
         "- *native* is Dragoman's own API.\n"
         "- *needs API key*: whether requests need an API key or a token, if the router "
         "[requires them](router.md#keys-limits-tls). Engine pods check no keys.",
-        "Several APIs share the paths `/translate`, `/detect` and `/languages`:",
+        "Several APIs share the paths `/translate`, `/detect` and `/languages`. The first row that matches a request "
+        "decides:",
         table(
             ("request", "API"),
             iter(
                 (
                     ("query parameter `api-version` or header `Ocp-Apim-Subscription-Key`", "Azure"),
-                    ("`/translate`, JSON with the field `text`", "native"),
                     ("`/translate`, JSON with the field `q`", "LibreTranslate"),
-                    ("`/translate`, query parameter `q`", "LibreTranslate"),
-                    ("`/translate`, form as the body", "LibreTranslate"),
+                    ("`/translate`, any other JSON", "native"),
+                    (
+                        "`/translate`, a form (URL-encoded or multipart) or the query parameter `q`",
+                        "LibreTranslate",
+                    ),
                     ("`/detect` and `/languages` otherwise", "LibreTranslate"),
                 )
             ),

@@ -99,9 +99,9 @@ class Settings(CommandSettings):
         "",
         pattern=r"^(https?://\S+)?$",
         description=(
-            "URL of a Prometheus for deployments without autoscaling.prometheus.url. With autoscaling.mode KEDA, "
-            "it applies to all of them. With other modes, it applies to those with the field "
-            "autoscaling.prometheus; an empty object {} is enough."
+            "URL of a Prometheus for deployments without autoscaling.prometheus.url: with autoscaling.mode KEDA, for "
+            "all such deployments; with other modes, for those with an autoscaling.prometheus, such as the empty "
+            "object {}."
         ),
     )
     prometheus_token_file: Path | None = Field(

@@ -231,7 +231,8 @@ class Settings(CommandSettings):
         ge=1,
         description=(
             "While vLLM generates, a new sequence can wait for others, so that one step prefills several. It starts "
-            "in the Nth step at the latest. This flag sets N. Default: 16 on a GPU, 1 (no wait) on the CPU."
+            "in the Nth step after its arrival at the latest. This flag sets N. Default: 16 on a GPU, 1 "
+            "(no wait) on the CPU."
         ),
     )
     coalesce_outputs: bool = Field(

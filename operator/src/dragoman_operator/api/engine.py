@@ -96,8 +96,8 @@ class Engine(SpecModel):
         description=(
             "Order in which waiting sequences start.\n"
             "FirstComeFirstServed: in the order of arrival.\n"
-            "ShortestFirst: shorter ones first. A sequence that arrived more than 15 s earlier is never "
-            "overtaken. Short texts are translated sooner, long texts later.\n"
+            "ShortestFirst: a sequence may start before a longer one that arrived up to 15 s earlier. "
+            "Short texts are translated sooner, long texts later.\n"
             "Default: FirstComeFirstServed."
         ),
     )

@@ -120,12 +120,12 @@ class Autoscaling(SpecModel):
     )
     target_queue_time: Duration | None = Field(
         None,
-        description=("Maximum time that a request should wait in the queue of a replica. Default: 2s."),
+        description=("Maximum time that a sequence should wait in the queue of a replica. Default: 2s."),
     )
     objective: Percentage = Field(
         DEFAULT_OBJECTIVE,
         description=(
-            "Percentage of requests that should wait at most targetQueueTime, 1% to 99.999%. In mode "
+            "Percentage of sequences that should wait at most targetQueueTime, 1% to 99.999%. In mode "
             "Internal, the operator keeps at least the number of replicas that would have met this "
             "objective with the load of the last hour."
         ),
@@ -133,18 +133,17 @@ class Autoscaling(SpecModel):
     scale_down_stabilization_window: Duration | None = Field(
         None,
         description=(
-            "Length of a time window that ends now. A scale-down does not go below the highest number of replicas "
-            "that the load required in this window. Scaling to zero ignores the window. "
-            "Default in mode Internal: chosen by the operator, between 1m and 30m. Default in modes HPA "
-            "and KEDA: 5m."
+            "A scale-down does not go below the highest number of replicas that the load required in this time "
+            "before it. Scaling to zero ignores this. Default in mode Internal: chosen by the operator, between 1m "
+            "and 30m. Default in modes HPA and KEDA: 5m."
         ),
     )
     prometheus: Prometheus | None = Field(
         None,
         description=(
-            "If set, the metrics of the pods are read from a Prometheus, otherwise from the pods. An empty "
-            "object {} selects the Prometheus of the chart value prometheus.url. The series need the labels "
-            "namespace and pod."
+            "Prometheus from which the metrics of the pods are read. If not set, mode Internal reads them from the "
+            "pods, and mode KEDA from the Prometheus of the chart value prometheus.url. An empty object {} selects "
+            "that Prometheus, too. The series need the labels namespace and pod."
         ),
     )
 

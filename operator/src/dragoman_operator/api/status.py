@@ -169,8 +169,9 @@ class RolloutStatus(StatusModel):
         None,
         max_length=63,
         description=(
-            "Digest of the spec and the engine image when all pods were last ready. A new version of the operator "
-            "can generate another pod template. It replaces no pods while spec and engine image have this digest."
+            "Digest of the spec and the engine image when all pods were last ready. While they "
+            "still have this digest, an upgrade of the operator replaces no pods, even if the new version generates "
+            "another pod template."
         ),
     )
     failed_template_digest: str | None = Field(

@@ -286,7 +286,7 @@ ENDPOINTS = (
         "/frontend/settings",
         _GET,
         respond=respond_settings,
-        operation=Operation("Get the size limits, and whether a key is required."),
+        operation=Operation("Get the size limits and other settings."),
     ),
     Endpoint(
         API,

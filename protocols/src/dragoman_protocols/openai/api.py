@@ -213,7 +213,7 @@ ENDPOINTS = (
         peek=peek,
         read=read,
         operation=Operation(
-            "With `translation_options`: translate the last message. Otherwise: chat with the model.",
+            "With `translation_options`: translate the last user message. Otherwise: chat with the model.",
             {JSON_TYPE: ChatRequest},
             streams=True,
         ),
