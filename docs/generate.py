@@ -36,10 +36,11 @@ API_NAMES = {
     "deepl": "DeepL",
     "google": "Google",
     "openai": "OpenAI",
-    "browser-extensions": "DeepLX, Immersive Translate",
+    "browser-extensions": "DeepLX",
     "crowdin": "Crowdin",
 }
 """In words, by the name of an API; another name is shown as it is."""
+API_OF_PATH = {"/imme": "Immersive Translate"}
 
 
 def pages() -> dict[Path, str]:
@@ -378,7 +379,7 @@ def endpoints() -> str:
             ("API", "method", "path", "needs API key", "what it does"),
             (
                 (
-                    API_NAMES.get(each.api.name, each.api.name),
+                    API_OF_PATH.get(each.path) or API_NAMES.get(each.api.name, each.api.name),
                     ", ".join(sorted(each.methods)),
                     code(each.path),
                     "yes" if each.needs_key else "no",

@@ -133,9 +133,9 @@ class Autoscaling(SpecModel):
     scale_down_stabilization_window: Duration | None = Field(
         None,
         description=(
-            "A scale-down does not go below the highest number of replicas that the load required in this time "
-            "before it. Scaling to zero ignores this. Default in mode Internal: chosen by the operator, between 1m "
-            "and 30m. Default in modes HPA and KEDA: 5m."
+            "Time before a scale-down. The scale-down does not go below the highest number of replicas that the load "
+            "required during this time. Scaling to zero ignores it. Default in mode Internal: chosen by the "
+            "operator, between 1m and 30m. Default in modes HPA and KEDA: 5m."
         ),
     )
     prometheus: Prometheus | None = Field(

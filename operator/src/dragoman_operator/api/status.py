@@ -95,7 +95,7 @@ class ExpectedWait(StatusModel):
 
     replicas: int = Field(ge=0, description="Number of replicas.")
     late_ratio: float = Field(
-        ge=0, le=1, description="Fraction of requests that would wait longer than targetQueueTime."
+        ge=0, le=1, description="Fraction of sequences that would wait longer than targetQueueTime."
     )
 
 
@@ -133,8 +133,8 @@ class Scaling(StatusModel):
     expectation: str | None = Field(
         None,
         max_length=256,
-        description="Expected percentage of requests that wait longer than targetQueueTime. Example: with 3 replicas, "
-        "0.4% of requests would wait over 2 s; with 2, 6% of requests.",
+        description="Expected percentage of sequences that wait longer than targetQueueTime. Example: with 3 replicas, "
+        "0.4% of requests would wait over 2 s; with 2, 6%. Here, a request is a sequence.",
     )
     expected: tuple[ExpectedWait, ...] = Field(
         (),
@@ -169,9 +169,9 @@ class RolloutStatus(StatusModel):
         None,
         max_length=63,
         description=(
-            "Digest of the spec and the engine image when all pods were last ready. While they "
-            "still have this digest, an upgrade of the operator replaces no pods, even if the new version generates "
-            "another pod template."
+            "Digest of the spec and the engine image when all pods were last ready. While "
+            "spec and image have not changed since, an upgrade of the operator replaces no pods, even if the new "
+            "version generates another pod template."
         ),
     )
     failed_template_digest: str | None = Field(
