@@ -169,8 +169,8 @@ class RolloutStatus(StatusModel):
         None,
         max_length=63,
         description=(
-            "Digest of the spec and the engine image when all pods were last ready. While "
-            "spec and image have not changed since, an upgrade of the operator replaces no pods, even if the new "
+            "Digest of the spec and the engine image when all pods were last ready. As "
+            "long as both are the same as then, an upgrade of the operator replaces no pods, even if the new "
             "version generates another pod template."
         ),
     )
