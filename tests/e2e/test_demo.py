@@ -47,7 +47,8 @@ def test_the_demo_translates_scales_and_leaves_nothing_behind(api: str) -> None:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_ends_the_demo_and_its_cluster(number: signal.Signals) -> None:
-    command = [sys.executable, "-m", "dragoman", "demo", "--api", "embedded"]
+    # Under nohup, or in the background of a script, tests inherit signals that are ignored.
+    command = ["env", "--default-signal", sys.executable, "-m", "dragoman", "demo", "--api", "embedded"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:
         assert demo.stdout is not None
         up = next(line for line in demo.stdout if line.startswith("a local cluster is up"))

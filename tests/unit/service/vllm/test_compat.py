@@ -76,7 +76,7 @@ def test_nothing_is_missing_in_the_installed_release(reach: Reach) -> None:
 
 def test_the_page_has_the_table() -> None:
     page = (ROOT / "docs/reference/engine-pod.md").read_text()
-    table = page[page.index("## What is used of vLLM") :].partition("\n## ")[0]
+    table = page[page.index("## Dependencies on vLLM internals") :].partition("\n## ")[0]
     assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == [reach.name for reach in REACHES]
 
 
