@@ -99,9 +99,8 @@ class Settings(CommandSettings):
         "",
         pattern=r"^(https?://\S+)?$",
         description=(
-            "URL of a Prometheus for deployments without autoscaling.prometheus.url: with autoscaling.mode KEDA, for "
-            "all such deployments; with other modes, for those with an autoscaling.prometheus, such as the empty "
-            "object {}."
+            "URL of the Prometheus for deployments that do not set autoscaling.prometheus.url. Mode KEDA always uses "
+            "it for these. Other modes use it only if autoscaling.prometheus is set; an empty object {} is enough."
         ),
     )
     prometheus_token_file: Path | None = Field(

@@ -274,7 +274,8 @@ class Settings(CommandSettings):
         None,
         ge=0,
         description="Seconds after SIGTERM in which requests are still accepted while /readyz fails. The time ends "
-        "earlier if all routers confirm that they send no more requests. "
+        "earlier if all routers that sent requests in the last minute confirm that they send no more, and no other "
+        "client sent a request in the last 10 s. "
         f"Default: {LAME_DUCK_S:g}, or 0 if no request arrived in the last minute.",
     )
     otlp_endpoint: str | None = Field(

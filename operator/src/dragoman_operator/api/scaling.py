@@ -87,7 +87,8 @@ class Autoscaling(SpecModel):
         None,
         gt=0,
         le=4096,
-        description="Target number of running and waiting sequences per replica. Default: 0.8 × engine.maxNumSeqs.",
+        description="Target number of sequences per replica: running ones in mode Internal, running and waiting ones "
+        "in the modes HPA and KEDA. Default: 0.8 × engine.maxNumSeqs.",
     )
     target_kv_cache_usage: Share = Field(
         0.8, description="Target for the mean KV cache usage of all replicas, 0 to 1."
