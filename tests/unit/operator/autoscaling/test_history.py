@@ -23,7 +23,7 @@ def test_a_day_of_ticks_stays_small(build):
 @pytest.mark.parametrize(
     "text",
     [None, "", "null", "[]", "3", "{", '{"points": [[1]]}', '{"seen": 7}', '{"observed_since": "x"}',
-     '{"peaks": [[1, 1e999]]}', '{"window_s": NaN}', '{"scale_ups": [[1, "many"]]}'],
+     '{"peaks": [[1, 1e999]]}', '{"window_s": NaN}', '{"arrived_s": 1e9}', '{"scale_ups": [[1, "many"]]}'],
 )  # fmt: skip
 def test_what_cannot_be_read_is_no_history(text):
     assert History.from_json(text) == History()

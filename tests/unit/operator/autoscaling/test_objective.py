@@ -16,7 +16,7 @@ from dragoman_operator.autoscaling.decision.objective import (
     unseen_burst,
 )
 from dragoman_operator.autoscaling.decision.recommend import request
-from dragoman_operator.autoscaling.decision.values import ARRIVALS, History, Rule
+from dragoman_operator.autoscaling.decision.values import ARRIVALS, ARRIVALS_S, History, Rule
 
 FLEET = Fleet(capacity=100.0, utilisation=0.8, start=12, wait=0.4, max_replicas=20)
 SMOOTH = (160,) * 720
@@ -32,7 +32,7 @@ counts = st.lists(st.integers(0, 3000), min_size=1, max_size=120)
 
 
 def plan(arrivals, objective, **fleet):
-    return cheapest(arrivals, replace(FLEET, **fleet), 1 - objective, (300.0, 60.0, 1800.0), 5.0)
+    return cheapest(arrivals, replace(FLEET, **fleet), 1 - objective, (300.0, 60.0, 1800.0))
 
 
 def test_smooth_arrivals_need_none_beyond_the_load():
@@ -112,6 +112,17 @@ def bursty(clock, ticks, begin=0):
         waiting = max(0.0, rate / 4 - running)
         clock.tick(running=running, waiting=waiting, finished_per_s=rate)
     return clock
+
+
+@pytest.mark.parametrize("tick_s", [1.0, 2.0, 3.0, 10.0])
+def test_arrivals_are_counted_in_intervals_of_5_s_whatever_the_time_between_decisions(build, tick_s):
+    clock = build.clock(5, objective=0.99, tick_s=tick_s)
+    clock.tick(round(120 / tick_s) + 1, running=20, finished_per_s=40.0)
+    arrivals = clock.history.arrivals
+    assert len(arrivals) == 120 / ARRIVALS_S
+    assert sum(arrivals[1:]) == pytest.approx(200 * len(arrivals[1:]), rel=0.01)
+    clock.tick(round(4000 / tick_s), running=20, finished_per_s=40.0)
+    assert len(clock.history.arrivals) == ARRIVALS == 3600 / ARRIVALS_S
 
 
 def test_the_decision_keeps_replicas_for_bursts(build):

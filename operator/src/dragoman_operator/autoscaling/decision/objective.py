@@ -24,7 +24,7 @@ from dragoman_operator.autoscaling.decision.observation import (
     TOLERANCE,
     risen,
 )
-from dragoman_operator.autoscaling.decision.values import Expected, History, Policy
+from dragoman_operator.autoscaling.decision.values import ARRIVALS_S, Expected, History, Policy
 
 EVERY_S = 120.0
 """Time between two replays: their cost is spread over the ticks of two minutes."""
@@ -50,7 +50,7 @@ as heavy as that of known traffic), with the weight of two hours of observation.
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """What a replay knows of the replicas. Time is counted in ticks.
+    """What a replay knows of the replicas. Time is counted in ticks of `ARRIVALS_S`.
 
     Attributes:
         capacity: Requests that a full replica finishes in a tick.
@@ -78,27 +78,19 @@ def with_arrivals(history: History, policy: Policy, service_s: float | None, now
     if history.planned_at is not None and now - history.planned_at < EVERY_S - policy.tick_s / 2:
         return history
     fleet = Fleet(
-        capacity=policy.tick_s * policy.max_num_seqs / history.busiest_s,
+        capacity=ARRIVALS_S * policy.max_num_seqs / history.busiest_s,
         utilisation=policy.concurrency / policy.max_num_seqs,
-        start=max(1, round(history.start_s / policy.tick_s)),
-        wait=policy.target_queue_time_s / policy.tick_s,
+        start=max(1, round(history.start_s / ARRIVALS_S)),
+        wait=policy.target_queue_time_s / ARRIVALS_S,
         max_replicas=policy.max_replicas,
-        rise=max(1, round(RISE_S / policy.tick_s)),
+        rise=max(1, round(RISE_S / ARRIVALS_S)),
     )
     late_ratio = 1 - policy.objective
-    plan = cheapest(
-        history.arrivals,
-        fleet,
-        late_ratio,
-        policy.windows_s(history.start_s, history.doublings),
-        policy.tick_s,
-    )
+    plan = cheapest(history.arrivals, fleet, late_ratio, policy.windows_s(history.start_s, history.doublings))
     unseen = median(history.arrivals) / fleet.capacity * unseen_burst(late_ratio, history.learned_s)
     kept = min(math.floor(unseen + 0.5), policy.max_replicas)
     if kept > plan.kept:
-        load = Load.of(
-            history.arrivals, fleet, max(1, round(plan.window_s / policy.tick_s)), plan.extrapolates
-        )
+        load = Load.of(history.arrivals, fleet, max(1, round(plan.window_s / ARRIVALS_S)), plan.extrapolates)
         plan = replace(plan, expected=(expect(load, fleet, kept), expect(load, fleet, kept - 1)))
     return replace(
         history,
@@ -136,9 +128,7 @@ class Plan:
         return self.expected[0].replicas
 
 
-def cheapest(
-    arrivals: Sequence[float], fleet: Fleet, late_ratio: float, windows_s: Sequence[float], tick_s: float
-) -> Plan:
+def cheapest(arrivals: Sequence[float], fleet: Fleet, late_ratio: float, windows_s: Sequence[float]) -> Plan:
     """The cheapest stabilization window, each with the least number of replicas that meets the objective.
 
     With it, rises are extrapolated if that is cheaper. If it costs the same, because there was no rise, they are
@@ -148,7 +138,7 @@ def cheapest(
     highest = max(1, min(fleet.max_replicas, math.ceil(max(arrivals) / fleet.capacity) + 1))
 
     def planned(window_s: float, extrapolates: bool, worth: float) -> Plan:
-        load = Load.of(arrivals, fleet, max(1, round(window_s / tick_s)), extrapolates)
+        load = Load.of(arrivals, fleet, max(1, round(window_s / ARRIVALS_S)), extrapolates)
         late = cache(partial(expect, load, fleet))
         kept = 1 + bisect_left(
             range(1, highest), True, key=lambda number: late(number).late_ratio <= late_ratio

@@ -147,8 +147,14 @@ class Seen(NamedTuple):
     missing: Annotated[int, Field(ge=0)]
 
 
+ARRIVALS_S = 5.0
+"""Length of an interval in which arrivals are counted, whatever the time between two ticks."""
+
+ROUNDING_S = 1e-6
+"""Shorter times are rounding errors."""
+
 ARRIVALS = 720
-"""Ticks whose arrivals are kept: an hour of five seconds each."""
+"""Intervals whose arrivals are kept: an hour."""
 
 
 class Expected(NamedTuple):
@@ -176,7 +182,9 @@ class History:
         doublings: How often the default window was doubled because a scale-down was premature.
         scaled_down_at: Time of the last scale-down that is not yet confirmed or reverted.
         requested: Replicas requested in `spec.replicas`, kept for a stabilization window; None without a request.
-        arrivals: Requests that arrived in each of the last `ARRIVALS` ticks, oldest first, as far as observed.
+        arrivals: Requests that arrived in each of the last `ARRIVALS` intervals, oldest first, as far as observed.
+        arrived: Requests that arrived in the interval that is not complete yet.
+        arrived_s: Seconds of that interval.
         learned_s: Seconds of arrivals observed since the first.
         busiest_s: Service time under the highest load of the last hours, seconds; None before the first.
         start_s: Startup time of a replica.
@@ -199,6 +207,8 @@ class History:
     service_s: Amount | None = None
     requested: Peak | None = None
     arrivals: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(max_length=ARRIVALS)] = ()
+    arrived: Amount = 0.0
+    arrived_s: Annotated[Amount, Field(le=ARRIVALS_S)] = 0.0
     learned_s: Amount = 0.0
     busiest_s: Amount | None = None
     start_s: Amount = UNMEASURED_TIME_TO_READY_S
@@ -210,10 +220,21 @@ class History:
     def with_point(self, point: Point) -> History:
         """With one more tick, and without those that are too old."""
         kept = tuple(old for old in self.points if old.at > point.at - POINTS_S)
+        complete, arrived, arrived_s = list(self.arrivals), self.arrived, self.arrived_s
+        left_s = point.span_s
+        while left_s > 0:
+            part_s = min(left_s, ARRIVALS_S - arrived_s)
+            arrived, arrived_s = arrived + point.arrived * part_s / point.span_s, arrived_s + part_s
+            left_s -= part_s
+            if arrived_s > ARRIVALS_S - ROUNDING_S:
+                complete.append(round(arrived))
+                arrived = arrived_s = 0.0
         return replace(
             self,
             points=(*kept, point),
-            arrivals=(*self.arrivals[1 - ARRIVALS :], round(point.arrived)),
+            arrivals=tuple(complete[-ARRIVALS:]),
+            arrived=arrived,
+            arrived_s=arrived_s,
             learned_s=self.learned_s + point.span_s,
         )
 
