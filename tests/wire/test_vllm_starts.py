@@ -1,6 +1,8 @@
 """Starts of vLLM that fail, end, or load a fetched model, on a checkpoint made here; `make test-vllm` runs them."""
 
 import json
+import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -100,6 +102,17 @@ def test_a_fetched_model_translates(
     pod = start_pod("--model", str(cache / "models" / "it"), *on_cpu)
     pod.wait_for("/readyz", deadline_s=VLLM_START_S)
     assert pod.translate("Hello").json() == {"translation": "ok"}
+
+
+def test_an_interrupt_from_a_terminal_reaches_all_processes_and_ends_a_pod_as_sigterm_does(
+    start_pod: Any, checkpoint: Path, on_cpu: tuple[str, ...]
+) -> None:
+    pod = start_pod("--model", str(checkpoint), *on_cpu, "--lame-duck-s", "2")
+    pod.wait_for("/readyz", deadline_s=VLLM_START_S)
+    for pid in pod.descendants():
+        os.kill(pid, signal.SIGINT)
+    assert pod.end(signal.SIGINT) == 0
+    assert "Traceback" not in pod.log.read_text()
 
 
 def test_without_a_prefix_cache_nothing_that_others_sent_is_found_again(

@@ -153,11 +153,15 @@ def logging_config(report: Path, level: str) -> dict[str, Any]:
 
 
 def end_with_parent() -> None:
-    """End this process when its parent does, also by SIGKILL; vLLM's processes would stay and hold the GPU."""
+    """End this process when its parent does, also by SIGKILL; vLLM's processes would stay and hold the GPU.
+
+    SIGINT is blocked: Ctrl+C goes to all processes of a terminal, and the parent needs this one until its drain ends.
+    """
     parent = multiprocessing.parent_process()
     name = "end-with-parent"
     if parent is None or any(thread.name == name for thread in threading.enumerate()):
         return
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
     def watch() -> None:
         wait([parent.sentinel])
