@@ -41,6 +41,7 @@ API_NAMES = {
 }
 """In words, by the name of an API; another name is shown as it is."""
 API_OF_PATH = {"/imme": "Immersive Translate"}
+"""The same for a path: `browser-extensions` has the APIs of two extensions."""
 
 
 def pages() -> dict[Path, str]:

@@ -52,6 +52,7 @@ class Phase:
 
     Args:
         in_flight: Requests, at all times.
+        seconds: Without the drain.
         max_num_seqs: Of a reference; None: recommendations are applied.
     """
 
@@ -128,7 +129,7 @@ class Run:
         for phase in self._options.phases:
             if phase.max_num_seqs is not None:
                 await self._change(phase.max_num_seqs)
-                await self._until_replaced(self._size)
+                await self._until_replaced()
             self._log(in_flight=phase.in_flight, max_num_seqs=self._size)
             self._lost.clear()
             pace = Pace(window_s=phase.seconds, ramp_s=0.0, drain_s=DRAIN_S)
@@ -178,9 +179,13 @@ class Run:
             await self._cluster.apply(self._manifest)
             self._log(applied=max_num_seqs)
 
-    async def _until_replaced(self, max_num_seqs: int) -> None:
-        """Wait until all replicas run and have this size."""
-        option = ("--max-num-seqs", str(max_num_seqs))
+    async def _until_replaced(self) -> None:
+        """Wait until all replicas are ready with the current size.
+
+        Raises:
+            TimeoutError: They are not within `START_S`.
+        """
+        option = ("--max-num-seqs", str(self._size))
         async with asyncio.timeout(START_S):
             while True:
                 pods = await self._cluster.pods()

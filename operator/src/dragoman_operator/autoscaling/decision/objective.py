@@ -34,7 +34,7 @@ BUSIEST_MEMORY_S = 43_200.0
 as it is a property of the engine and of the texts, and most hours have no full load."""
 
 RECENT = 12
-"""Ticks of the longer mean of arrivals: a minute."""
+"""Intervals of the longer mean of arrivals: a minute."""
 
 WORTH = 0.1
 """Part of the replicas that another window than the default must save: each change has costs of its own."""
@@ -50,10 +50,10 @@ as heavy as that of known traffic), with the weight of two hours of observation.
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """What a replay knows of the replicas. Time is counted in ticks of `ARRIVALS_S`.
+    """What a replay knows of the replicas. Time is counted in intervals of `ARRIVALS_S`.
 
     Attributes:
-        capacity: Requests that a full replica finishes in a tick.
+        capacity: Requests that a full replica finishes in an interval.
         utilisation: Part of it that the load rule aims at, above 0.
         start: Time until a replica is ready, at least 1.
         wait: Wait above which a request is late.
@@ -171,12 +171,13 @@ def unseen_burst(late_ratio: float, learned_s: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Arrivals by tick, in replicas: what a full replica serves in a tick is 1.
+    """Arrivals by interval, in replicas: what a full replica serves in an interval is 1.
 
     Attributes:
-        certain: Lower bound of the arrivals, without what chance alone may add: of the last tick or the last minute.
-        ahead: Arrivals expected after a start, by the rise of the last ticks; 0 if rises are not extrapolated.
-        rule: Replicas that the load rule wants, not rounded, by tick.
+        certain: Lower bound of the arrivals, without what chance alone may add: of the last interval
+            or the last minute.
+        ahead: Arrivals expected after a start, by the rise of the last intervals; 0 if rises are not extrapolated.
+        rule: Replicas that the load rule wants, not rounded, by interval.
         required: The maximum of the stabilization window, rounded up.
     """
 
@@ -188,7 +189,7 @@ class Load:
 
     @classmethod
     def of(cls, arrivals: Sequence[float], fleet: Fleet, window: int, extrapolates: bool = False) -> Load:
-        """From requests per tick, and a window in ticks."""
+        """From requests per interval, and a window in intervals."""
         certain = []
         recent = 0.0
         for now, arrived in enumerate(arrivals):
