@@ -6,6 +6,7 @@ Written for vLLM 0.26 to 0.32. Source: https://docs.vllm.ai/en/latest/api/vllm/v
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from functools import cache
@@ -26,10 +27,13 @@ from dragoman_service.engine.protocol import (
     TokenCounter,
     output_budget,
 )
+from dragoman_service.engine.vllm.graphs import capture_rest
 from dragoman_service.engine.vllm.process import Runtime, StartCancelledError
 from dragoman_service.engine.vllm.tokens import Tokens
 from dragoman_service.errors import StartError
 from dragoman_service.settings import Settings
+
+log = logging.getLogger(__name__)
 
 BY_TOKEN = frozenset({"vllm:inter_token_latency_seconds", "vllm:iteration_tokens_total"})
 """vLLM observes these once per message from the engine process, and takes a coalesced output for one step's.
@@ -62,6 +66,8 @@ class AsyncLLMEngine:
         self._capacity = Capacity(0, 0)
         self._stall_detector = StallDetector()
         self._has_stepped = asyncio.Event()
+        self._is_awake = True
+        self._capturing: asyncio.Task[None] | None = None
 
     async def load(self, report: Report) -> None:
         """Start vLLM and generate once."""
@@ -70,6 +76,8 @@ class AsyncLLMEngine:
             await self._runtime.start(report, self._read_configuration)
             report(Progress(Phase.WARMING_UP))
             await self._generate_once()
+            if self._runtime.defers_graphs:
+                self._capturing = asyncio.create_task(self._capture_graphs())
         except (StartError, StartCancelledError):
             raise
         except Exception as error:
@@ -149,6 +157,7 @@ class AsyncLLMEngine:
 
     async def sleep(self) -> None:
         """Move the weights to host memory, and free the KV cache."""
+        self._is_awake = False
         await self._runtime.llm.sleep(SLEEP_LEVEL)
 
     async def wake_up(self) -> None:
@@ -160,6 +169,7 @@ class AsyncLLMEngine:
         # Releases that do not report it return None.
         if await self._runtime.llm.wake_up() is False:
             raise RuntimeError("vLLM still sleeps")
+        self._is_awake = True
 
     async def check(self) -> None:
         """Raise EngineDeadError once vLLM's engine process has exited."""
@@ -168,6 +178,8 @@ class AsyncLLMEngine:
 
     async def aclose(self) -> None:
         """Stop vLLM and wait for its processes to end."""
+        if self._capturing is not None:
+            self._capturing.cancel()
         await self._runtime.cancel_start()
         await self._runtime.stop()
 
@@ -188,6 +200,19 @@ class AsyncLLMEngine:
                 "this release of vLLM does not report its steps (StatLoggerBase.record), which dragoman needs: use an "
                 "image with a release from 0.26 to 0.32"
             ) from None
+
+    async def _capture_graphs(self) -> None:
+        """Capture the CUDA graphs that were deferred."""
+
+        async def capture_next() -> int:
+            left: list[int] = await self._runtime.llm.collective_rpc("capture_next_graphs")
+            return max(left)
+
+        try:
+            await capture_rest(capture_next, lambda: self._stall_detector.generating, lambda: self._is_awake)
+        except Exception:
+            # `check` reports an engine that has exited.
+            log.warning("the deferred CUDA graphs are not captured", exc_info=True)
 
     def _read_configuration(self) -> None:
         config = self._runtime.llm.vllm_config

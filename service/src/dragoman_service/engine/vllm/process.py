@@ -60,6 +60,9 @@ COMPILE_SWITCHES = frozenset(
 AUTO = "auto"
 """vLLM's default of `load_format`."""
 
+GPU_WORKER = "vllm.v1.worker.gpu_worker.Worker"
+GRAPH_WORKER = "dragoman_service.engine.vllm.graph_worker.GraphWorker"
+
 
 class StartCancelledError(Exception):
     """The pod is shut down while vLLM starts."""
@@ -88,6 +91,7 @@ class Runtime:
 
     Attributes:
         coalesces_outputs: Whether output coalescing is on.
+        defers_graphs: Whether vLLM's workers may have CUDA graphs left to capture.
     """
 
     def __init__(
@@ -104,7 +108,7 @@ class Runtime:
         # The only reference: AsyncLLM must be collected before the interpreter ends, and frames of an import can keep
         # a variable alive.
         self.llm: Any = None
-        self.coalesces_outputs = False
+        self.coalesces_outputs = self.defers_graphs = False
         self._closing = threading.Event()
         self._starting: asyncio.Task[None] | None = None
         self._scratch = tempfile.TemporaryDirectory(prefix="dragoman-")
@@ -195,6 +199,7 @@ class Runtime:
         self._raise_if_cancelled()
         _set_envs_cache(False)
         config = _engine_config(arguments)
+        self.defers_graphs = compat.DEFERRED_GRAPHS not in absent and _replace_worker(config)
         if compat.SCHEDULER not in absent:
             self.coalesces_outputs = _replace_scheduler(config, coalesces=self._settings.coalesce_outputs)
         if compat.FORKED_ENGINE not in absent:
@@ -294,6 +299,15 @@ def _use_context(context: BaseContext) -> None:
     from vllm.v1.engine import utils
 
     utils.get_mp_context = lambda: context
+
+
+def _replace_worker(config: Any) -> bool:
+    """Put our GPU worker in the place of vLLM's; whether that is the one that was chosen."""
+    parallel = config.parallel_config
+    if parallel.worker_cls != GPU_WORKER:
+        return False
+    parallel.worker_cls = GRAPH_WORKER
+    return True
 
 
 def _replace_scheduler(config: Any, *, coalesces: bool) -> bool:

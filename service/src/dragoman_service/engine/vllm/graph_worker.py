@@ -1,0 +1,68 @@
+"""vLLM's GPU worker, which captures most of its CUDA graphs after the pod is ready.
+
+This module is loaded in vLLM's engine process. Written for vLLM 0.26 to 0.32.
+
+Source: `vllm/v1/worker/gpu_worker.py`
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from vllm.v1.worker.gpu_worker import Worker
+
+from dragoman_service.engine.vllm.graphs import USED, DeferredGraphs
+
+
+class GraphWorker(Worker):  # type: ignore[misc]
+    """Defers graphs if the size of the KV cache is given or known from an earlier start.
+
+    Otherwise vLLM measures the memory of the graphs in this start, for the next ones: then all of them are captured.
+    """
+
+    _deferred: DeferredGraphs | None = None
+
+    def compile_or_warm_up_model(self) -> Any:
+        """Compile, capture graphs and warm up."""
+        if self.cache_config.kv_cache_memory_bytes is not None and _is_deferrable(self):
+            self._deferred = DeferredGraphs(self.model_runner.cudagraph_manager)
+        return super().compile_or_warm_up_model()
+
+    @torch.inference_mode()  # type: ignore[untyped-decorator]
+    def capture_next_graphs(self) -> int:
+        """Capture the graphs of one more size; called between two steps.
+
+        Returns:
+            The number of sizes that are left.
+        """
+        deferred = self._deferred
+        if deferred is None or not deferred.left:
+            return 0
+        from vllm.v1.worker.gpu import cudagraph_utils
+
+        # A thread of vLLM may wait for an output meanwhile, which the default mode forbids.
+        graph = partial(torch.cuda.graph, capture_error_mode="thread_local")
+        torch.accelerator.synchronize()
+        with patch.object(torch.cuda, "graph", graph), patch.object(cudagraph_utils, "tqdm", _without_bar):
+            deferred.capture_next()
+        torch.accelerator.synchronize()
+        return deferred.left
+
+
+def _is_deferrable(worker: Any) -> bool:
+    """Whether nothing is captured but the model's own graphs, by the manager that `DeferredGraphs` knows."""
+    return (
+        worker.use_v2_model_runner
+        and not worker.model_config.enforce_eager
+        and worker.vllm_config.lora_config is None
+        and worker.vllm_config.speculative_config is None
+        and all(hasattr(worker.model_runner.cudagraph_manager, name) for name in USED)
+        and worker.model_runner.cudagraph_manager.needs_capture()
+    )
+
+
+def _without_bar(graphs: Any, **_options: Any) -> Any:
+    return graphs
