@@ -167,4 +167,4 @@ async def test_a_pod_with_the_turn_learns_that_another_waits_and_that_it_was_cut
 
 def test_a_pod_without_a_gpu_needs_a_name_for_what_it_shares() -> None:
     with pytest.raises(StartError, match="this pod has 0: set --turns-device"):
-        turns.device_of(None)
+        turns.device_of([])

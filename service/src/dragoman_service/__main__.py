@@ -15,8 +15,8 @@ from prometheus_client import REGISTRY
 from dragoman_contract.command_line import configure_logging
 from dragoman_contract.serving import use_one_worker_thread
 from dragoman_protocols.errors import EngineDeadError
-from dragoman_service.engine.devices import gpus
-from dragoman_service.engine.protocol import Engine, SleepableEngine
+from dragoman_service.engine.devices import GPUMetrics, gpu_uuids
+from dragoman_service.engine.protocol import Engine, Phase, SleepableEngine
 from dragoman_service.engine.scripted.engine import ScriptedEngine, script_from
 from dragoman_service.engine.sleeping import SleepingEngine, SleepMetrics
 from dragoman_service.engine.threads import in_daemon_thread
@@ -72,9 +72,7 @@ async def _serve(settings: Settings) -> None:
     engine: Engine = sleeping or sleepable
     traces = tracing(settings.traces_endpoint, settings.name)
     app = create_app(settings, engine, lifecycle, REGISTRY, traces, start_cache)
-    found = gpus()
-    if found is not None:
-        REGISTRY.register(found)
+    REGISTRY.register(GPUMetrics(lambda: Phase.READY in lifecycle.phases_s))
     watches = [*app.state.watches, *([sleeping.watch] if sleeping else []), *([turns.watch] if turns else [])]
     watching = [asyncio.create_task(watch()) for watch in watches]
     with listen(settings.host, settings.port, settings.write_timeout_s) as listening:
@@ -96,7 +94,7 @@ def _turns(settings: Settings) -> Turns | None:
     # Imported only if it is used: it brings a client of Redis along.
     from dragoman_service.engine.turns import Turns, device_of
 
-    device = settings.turns_device or device_of(gpus())
+    device = settings.turns_device or device_of(gpu_uuids())
     return Turns(settings.turns_url.get_secret_value(), device, settings.name, REGISTRY)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from dragoman_service.engine.devices import GPUs, gpus, visible
+from dragoman_service.engine.devices import GPUMetrics, GPUs, gpu_facts, gpu_uuids, gpus, visible
 
 
 class NVMLError(Exception):
@@ -55,7 +55,7 @@ def test_only_what_the_process_may_use_is_watched(devices: str | None, labels: d
 
 def test_each_gpu_is_reported() -> None:
     registry = CollectorRegistry()
-    registry.register(GPUs(NVML(), {"0": 0, "1": 1}))
+    registry.register(GPUMetrics(lambda: True, lambda: GPUs(NVML(), {"0": 0, "1": 1})))
 
     def value(name: str, gpu: str) -> float | None:
         return registry.get_sample_value(f"dragoman_gpu_{name}", {"gpu": gpu})
@@ -69,3 +69,22 @@ def test_each_gpu_is_reported() -> None:
 def test_without_a_driver_there_is_nothing_to_watch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pynvml", None)
     assert gpus({}) is None
+    assert gpu_facts() is None
+    assert gpu_uuids() == []
+
+
+def test_nvml_is_closed_while_an_engine_process_may_be_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    nvml, open_times, may_open = NVML(), [], False
+    monkeypatch.setattr(nvml, "nvmlInit", lambda: open_times.append(1), raising=False)
+    monkeypatch.setattr(nvml, "nvmlShutdown", lambda: open_times.append(-1), raising=False)
+    monkeypatch.setattr(nvml, "nvmlDeviceGetUUID", str, raising=False)
+    monkeypatch.setitem(__import__("sys").modules, "pynvml", nvml)
+    registry = CollectorRegistry()
+    registry.register(GPUMetrics(lambda: may_open))
+    assert gpu_uuids() == ["0", "1"]
+    assert not list(registry.collect())
+    assert sum(open_times) == 0
+    may_open = True
+    for _ in range(2):
+        assert {family.name for family in registry.collect()} > {"dragoman_gpu_memory_bytes"}
+    assert sum(open_times) == 1

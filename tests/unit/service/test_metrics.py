@@ -11,7 +11,7 @@ from dragoman_protocols.languages import Pair, language
 from dragoman_service.core.admission import Admission, Bounds
 from dragoman_service.core.costs import Cost
 from dragoman_service.core.stages import Origin
-from dragoman_service.engine.devices import GPUs
+from dragoman_service.engine.devices import GPUMetrics, GPUs
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.engine.sleeping import SleepMetrics
 from dragoman_service.engine.turns import Turns
@@ -130,7 +130,7 @@ def test_the_page_lists_what_metrics_show_and_nothing_else() -> None:
     counted.metrics.watch(Lifecycle(), Admission(Bounds(), engine, 30), engine.stall_detector, LoopLag())
     glossary: Any = SimpleNamespace(terms=0, problem="")
     counted.metrics.watch_glossary(glossary)
-    counted.registry.register(GPUs(SimpleNamespace(), {}))
+    counted.registry.register(GPUMetrics(lambda: True, lambda: GPUs(SimpleNamespace(), {})))
     StartCacheExchange(None, Lifecycle(), counted.registry)
     SleepMetrics(counted.registry, "m")
     Turns("redis://127.0.0.1", "GPU-1", "m", counted.registry)

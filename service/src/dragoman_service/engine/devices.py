@@ -8,7 +8,9 @@ from __future__ import annotations
 import importlib
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,10 @@ def gpus(environ: Mapping[str, str] = os.environ) -> GPUs | None:
         log.debug("no NVML: %s", error)
         return None
     handles = visible(nvml, environ.get("CUDA_VISIBLE_DEVICES"))
-    return GPUs(nvml, handles) if handles else None
+    if handles:
+        return GPUs(nvml, handles)
+    nvml.nvmlShutdown()
+    return None
 
 
 def visible(nvml: Any, devices: str | None) -> dict[str, Any]:
@@ -53,8 +58,8 @@ def visible(nvml: Any, devices: str | None) -> dict[str, Any]:
     return found
 
 
-class GPUs(Collector):
-    """Reads utilisation and memory at each scrape, of NVML's handles by label."""
+class GPUs:
+    """Reads utilisation and memory of NVML's handles by label."""
 
     def __init__(self, nvml: Any, handles: Mapping[str, Any]) -> None:
         self._nvml = nvml
@@ -79,7 +84,11 @@ class GPUs(Collector):
             ],
         }
 
-    def collect(self) -> Iterable[Metric]:
+    def close(self) -> None:
+        """Close NVML where nothing else of this process has it open."""
+        self._nvml.nvmlShutdown()
+
+    def metrics(self) -> Iterable[Metric]:
         """One sample for each GPU that answers; a driver that fails leaves gaps, not errors."""
         busy = GaugeMetricFamily(
             "dragoman_gpu_utilization_ratio", "Share of time in which a kernel ran", labels=["gpu"]
@@ -98,10 +107,41 @@ class GPUs(Collector):
         return [busy, used, total]
 
 
-def gpu_facts(environ: Mapping[str, str] = os.environ) -> dict[str, Any] | None:
+class GPUMetrics(Collector):
+    """The GPUs at each scrape, once NVML may be open.
+
+    A fork of this process would share what is open: that of vLLM's engine opens NVML itself.
+
+    Args:
+        may_open: Whether the engine process has been forked.
+    """
+
+    def __init__(self, may_open: Callable[[], bool], find: Callable[[], GPUs | None] = gpus) -> None:
+        self._may_open = may_open
+        self._find = cache(find)
+
+    def collect(self) -> Iterable[Metric]:
+        """Nothing without GPUs."""
+        found = self._find() if self._may_open() else None
+        return [] if found is None else found.metrics()
+
+
+def gpu_facts() -> dict[str, Any] | None:
     """What compiled code and a memory profile depend on, of the GPUs that this process may use; None if not known."""
-    found = gpus(environ)
-    return None if found is None else found.facts()
+    found = gpus()
+    if found is None:
+        return None
+    with closing(found):
+        return found.facts()
+
+
+def gpu_uuids() -> list[str]:
+    """UUIDs of the GPUs that this process may use."""
+    found = gpus()
+    if found is None:
+        return []
+    with closing(found):
+        return found.uuids()
 
 
 CGROUP_CPU_MAX = Path("/sys/fs/cgroup/cpu.max")

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 import uuid
-from typing import Any
+from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry, Histogram
 from redis.asyncio import Redis
@@ -179,18 +179,17 @@ class Turns:
         return int(found)
 
 
-def device_of(found: Any) -> str:
+def device_of(uuids: Sequence[str]) -> str:
     """The UUID of the one GPU of this pod.
 
     Args:
-        found: `devices.gpus()`.
+        uuids: `devices.gpu_uuids()`.
 
     Raises:
         StartError: There is none, or more than one.
     """
-    uuids = [] if found is None else found.uuids()
     if len(uuids) != 1:
         raise StartError(
             f"--turns-url needs one GPU, and this pod has {len(uuids)}: set --turns-device, or limit it"
         )
-    return str(uuids[0])
+    return uuids[0]

@@ -1,7 +1,12 @@
-"""On a CPU: starts vLLM's engine process as a fork of the pod's own process, which has imported vLLM.
+"""Starts vLLM's engine process as a fork of the pod's own process, which has imported vLLM.
 
-The import takes most of the start of a small model. In one process instead of two it takes half of the CPU time, and
-the processes share its memory.
+The import takes most of a start. In one process instead of two it takes half of the CPU time, and the processes share
+its memory.
+
+A fork cannot use CUDA that was initialized before it. The pod's process does not use CUDA, and has NVML open only while
+no engine process is forked (`engine.devices`).
+
+Source: https://docs.vllm.ai/en/latest/design/multiprocessing/
 """
 
 from __future__ import annotations
@@ -12,6 +17,7 @@ import os
 import signal
 import socket
 import stat
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,31 +26,36 @@ from multiprocessing.context import ForkContext, ForkProcess
 
 from dragoman_service.engine.vllm.start_report import end_with_parent
 
+PRELOADED = "dragoman_service.engine.vllm.preload"
+
 PAUSE_S = 5.0
 """Maximum wait for the event loop to pause; it may have ended."""
 
 
 def begin() -> None:
     """Import vLLM."""
-    import_module("dragoman_service.engine.vllm.preload")
+    import_module(PRELOADED)
 
 
 def inspect_models() -> None:
     """Have vLLM inspect the model's class in this process instead of in a new one, which imports vLLM once more.
 
-    vLLM does so to keep CUDA out of this process.
+    vLLM does so to keep CUDA out of this process: `context` says if the class has initialized it.
     """
     from vllm.model_executor.models import registry
 
     registry._run_in_subprocess = lambda task: task()
 
 
-def context(loop: asyncio.AbstractEventLoop) -> ForkContext:
-    """How vLLM's engine process is forked.
+def context(loop: asyncio.AbstractEventLoop) -> ForkContext | None:
+    """How vLLM's engine process is forked; None if CUDA is initialized in this process.
 
     Args:
         loop: The pod's, which runs in another thread. It pauses at the fork: a lock that it holds would stay locked.
     """
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        return None
 
     class PodProcess(PodFork):
         def start(self) -> None:

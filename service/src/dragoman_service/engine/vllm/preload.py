@@ -18,22 +18,19 @@ CPU_WORKER = ("vllm.v1.worker.cpu_worker", "vllm.v1.attention.backends.cpu_attn"
 GPU_WORKER = (
     "vllm.v1.worker.gpu_worker",
     "vllm.v1.worker.gpu_model_runner",
+    "vllm.v1.worker.gpu.model_runner",
+    "vllm.model_executor.warmup.kernel_warmup",
     "vllm.v1.attention.backends.flash_attn",
     *MODEL,
 )
 """What the engine process imports later. None of it initializes CUDA (seen with vLLM 0.26)."""
 
 
-def preload() -> bool:
-    """Import all of it; what is missing in a release of vLLM is left to the engine process.
-
-    Returns:
-        Whether an import has initialized CUDA.
-    """
+def preload() -> None:
+    """Import all of it; what is missing in a release of vLLM is left to the engine process."""
     gc.disable()
     for name in ENGINE:
         import_module(name)
-    import torch
     from vllm.platforms import current_platform
 
     worker = CPU_WORKER if current_platform.is_cpu() else GPU_WORKER if current_platform.is_cuda() else ()
@@ -41,8 +38,6 @@ def preload() -> bool:
         with suppress(ImportError):
             import_module(name)
     gc.freeze()
-    return bool(torch.cuda.is_initialized())
 
 
-used_cuda = preload()
-"""Whether an import has initialized CUDA: a fork could not use it then."""
+preload()

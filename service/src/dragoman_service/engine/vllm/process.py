@@ -18,14 +18,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from multiprocessing.context import BaseContext
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from dragoman_protocols.errors import EngineDeadError
 from dragoman_service.download.files import check_formats
 from dragoman_service.engine.devices import usable_cpus
 from dragoman_service.engine.protocol import Framing, Phase, Progress, Report
 from dragoman_service.engine.threads import in_daemon_thread
-from dragoman_service.engine.vllm import compat, fork_server, pod_fork, weights
+from dragoman_service.engine.vllm import compat, pod_fork, weights
 from dragoman_service.engine.vllm.arguments import cpu_arguments, engine_arguments, gpu_arguments
 from dragoman_service.engine.vllm.failures import reason
 from dragoman_service.engine.vllm.start_report import failure, logging_config, read_report
@@ -66,19 +66,6 @@ GRAPH_WORKER = "dragoman_service.engine.vllm.graph_worker.GraphWorker"
 
 class StartCancelledError(Exception):
     """The pod is shut down while vLLM starts."""
-
-
-class Forks(Protocol):
-    """How vLLM is imported once for the pod and its engine process: a module for each kind of device."""
-
-    def begin(self) -> None:
-        """Import vLLM, or begin to; after its environment was set."""
-
-    def inspect_models(self) -> None:
-        """Have vLLM inspect the model's class without another import of vLLM."""
-
-    def context(self, loop: asyncio.AbstractEventLoop, /) -> BaseContext | None:
-        """How the engine process is forked; None if it cannot be. `loop` is the pod's."""
 
 
 class Runtime:
@@ -180,15 +167,14 @@ class Runtime:
         level = self._settings.log_level.upper()
         config_path.write_text(json.dumps(logging_config(self._report_path, level)), encoding="utf-8")
         os.environ.update(environment(self._settings, config_path, usable_cpus(), os.environ))
-        forks: Forks = pod_fork if self._settings.device == "cpu" else fork_server
-        forks.begin()
+        pod_fork.begin()
         directory = weights.local_directory(self._settings.model)
         arguments = _arguments(self._settings)
         absent = compat.check()
         if compat.SLEEP_MODE in absent and self._settings.sleep_after_s is not None:
             raise StartError("this release of vLLM has no sleep mode: remove --sleep-after-s")
         if compat.FORKED_INSPECTION not in absent:
-            forks.inspect_models()
+            pod_fork.inspect_models()
         self._raise_if_cancelled()
         arguments["model"] = directory or self._fetched(report)
         if not self._settings.trust_remote_code and weights.is_local(arguments["model"]):
@@ -203,9 +189,9 @@ class Runtime:
         if compat.SCHEDULER not in absent:
             self.coalesces_outputs = _replace_scheduler(config, coalesces=self._settings.coalesce_outputs)
         if compat.FORKED_ENGINE not in absent:
-            context = forks.context(loop)
+            context = pod_fork.context(loop)
             if context is None:
-                compat.fall_back(compat.FORKED_ENGINE, "an import in the fork server has initialized CUDA")
+                compat.fall_back(compat.FORKED_ENGINE, "an import has initialized CUDA")
             else:
                 _use_context(context)
         self.llm = _started(config, self._stepped)
