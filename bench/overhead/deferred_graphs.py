@@ -35,7 +35,7 @@ from dragoman_tune.server import Server, running
 
 START_S = 240.0
 CAPTURE_S = 240.0
-COMPLETE = "CUDA graphs: "
+COMPLETE = "all CUDA graphs are captured"
 PACE = Pace(window_s=8.0, ramp_s=8.0)
 
 

@@ -18,7 +18,7 @@ from dragoman_bench.results import Results
 from dragoman_contract.ports import free_port
 from dragoman_tune.closed_loop import Pace
 from dragoman_tune.errors import MeasureError
-from dragoman_tune.server import Server, running
+from dragoman_tune.server import Server, running, settled
 
 WARM_UP = Pace(window_s=1.0, ramp_s=10.0, drain_s=10.0)
 """Before an arm's first point: kernels that are compiled and buffers that are made on first use."""
@@ -89,6 +89,8 @@ class Bench:
                 return
             self.results.note(arm, start_s=time.monotonic() - began_s)
             self.say(f"{arm.name}: ready after {time.monotonic() - began_s:.0f} s")
+            if arm.metrics:
+                await settled(server)
 
         async with AsyncExitStack() as stack:
             starts = []

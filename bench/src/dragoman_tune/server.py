@@ -14,9 +14,11 @@ from pathlib import Path
 
 import aiohttp
 
-from dragoman_tune.errors import ServerError
+from dragoman_tune.errors import MetricsError, ServerError
+from dragoman_tune.scrape import scrape
 
 POLL_S = 0.1
+SETTLE_S = 60.0
 END_S = 10.0
 """What a server gets to end by itself: vLLM takes 2 to 3 s."""
 
@@ -126,6 +128,17 @@ async def running(server: Server, deadline_s: float) -> AsyncIterator[Server]:
         yield server
     finally:
         await asyncio.shield(server.end())
+
+
+async def settled(server: Server) -> None:
+    """Wait until an idle server has captured all CUDA graphs, at most `SETTLE_S`; not for one that reports none."""
+    end_s = time.monotonic() + SETTLE_S
+    async with aiohttp.ClientSession() as session:
+        while time.monotonic() < end_s and server.ended() is None:
+            with suppress(MetricsError):
+                if not (await scrape(session, server.url)).get("dragoman_cuda_graphs_deferred"):
+                    return
+            await asyncio.sleep(POLL_S)
 
 
 def last_error(log: str) -> str | None:

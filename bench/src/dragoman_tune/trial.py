@@ -14,7 +14,7 @@ from dragoman_tune.errors import ServerError
 from dragoman_tune.figures import Figures, figures
 from dragoman_tune.requests import Answer, Request, repeated
 from dragoman_tune.search import Setting, Trial
-from dragoman_tune.server import Server, running
+from dragoman_tune.server import Server, running, settled
 
 WARM_UP = Pace(window_s=1.0, ramp_s=10.0, drain_s=10.0)
 """What is compiled or allocated on first use must not fall into the window."""
@@ -68,6 +68,7 @@ async def measured(setting: Setting, workload: Workload) -> Trial:
                     await closed_loop(send, requests, workload.in_flight, pace, ended=server.ended)
                 )
 
+            await settled(server)
             await load(1, WARM_UP)
             found = await load(2, workload.pace)
     except ServerError as error:

@@ -16,7 +16,7 @@ from dragoman_contract.command_line import configure_logging
 from dragoman_contract.serving import use_one_worker_thread
 from dragoman_protocols.errors import EngineDeadError
 from dragoman_service.engine.devices import GPUMetrics, gpu_uuids
-from dragoman_service.engine.protocol import Engine, Phase, SleepableEngine
+from dragoman_service.engine.protocol import Engine, SleepableEngine
 from dragoman_service.engine.scripted.engine import ScriptedEngine, script_from
 from dragoman_service.engine.sleeping import SleepingEngine, SleepMetrics
 from dragoman_service.engine.threads import in_daemon_thread
@@ -72,7 +72,7 @@ async def _serve(settings: Settings) -> None:
     engine: Engine = sleeping or sleepable
     traces = tracing(settings.traces_endpoint, settings.name)
     app = create_app(settings, engine, lifecycle, REGISTRY, traces, start_cache)
-    REGISTRY.register(GPUMetrics(lambda: Phase.READY in lifecycle.phases_s))
+    REGISTRY.register(GPUMetrics(lambda: lifecycle.started))
     watches = [*app.state.watches, *([sleeping.watch] if sleeping else []), *([turns.watch] if turns else [])]
     watching = [asyncio.create_task(watch()) for watch in watches]
     with listen(settings.host, settings.port, settings.write_timeout_s) as listening:

@@ -1,3 +1,4 @@
+import asyncio
 import os
 import signal
 import sys
@@ -6,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from dragoman_contract.ports import free_port
+from dragoman_tune.client import connections
 from dragoman_tune.errors import ServerError
-from dragoman_tune.server import Server, running, session_members
+from dragoman_tune.scrape import scrape
+from dragoman_tune.server import Server, running, session_members, settled
 
 SERVE = "import http.server, sys; http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), H).serve_forever()"
 HANDLER = (
@@ -46,6 +49,27 @@ async def test_children_that_outlive_a_killed_server_end_too(tmp_path: Path) -> 
         one._process.wait(10)
         assert "was killed by signal 9" in (one.ended() or "")
     assert session_members(leader(one)) == []
+
+
+async def test_a_measurement_waits_until_all_cuda_graphs_are_captured(tmp_path: Path) -> None:
+    handler = (
+        "import http.server, time\n"
+        "began_s = time.monotonic()\n"
+        "class H(http.server.BaseHTTPRequestHandler):\n"
+        "    def do_GET(self):\n"
+        "        body = b'dragoman_cuda_graphs_deferred %d.0' % (time.monotonic() - began_s < 1.5)\n"
+        "        self.send_response(200); self.send_header('Content-Length', str(len(body))); self.end_headers()\n"
+        "        self.wfile.write(body)\n"
+    )
+    async with running(server(tmp_path, handler + SERVE), 30) as one:
+        await settled(one)
+        async with connections() as session:
+            assert (await scrape(session, one.url))["dragoman_cuda_graphs_deferred"] == 0
+
+
+async def test_a_server_without_that_metric_is_measured_at_once(tmp_path: Path) -> None:
+    async with running(server(tmp_path, HANDLER + SERVE), 30) as one, asyncio.timeout(5):
+        await settled(one)
 
 
 async def test_one_that_fails_to_start_says_why(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from dragoman_tune.client import connections, translate
 from dragoman_tune.closed_loop import Pace, Send, closed_loop
 from dragoman_tune.figures import figures
 from dragoman_tune.requests import Answer, Request
-from dragoman_tune.server import Server, running
+from dragoman_tune.server import Server, running, settled
 
 WARM_UP = Pace(window_s=3.0, ramp_s=20.0, drain_s=30.0)
 QUEUE = 4
@@ -158,4 +158,5 @@ async def _pod(
     say("starting the pod")
     async with running(server, wanted.plan.start_s):
         say(f"pod: ready after {time.monotonic() - began_s:.0f} s")
+        await settled(server)
         yield server.url, server.ended

@@ -12,6 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
+from vllm.distributed import parallel_state
 from vllm.v1.worker.gpu_worker import Worker
 
 from dragoman_service.engine.vllm.graphs import USED, DeferredGraphs
@@ -28,6 +29,7 @@ class GraphWorker(Worker):  # type: ignore[misc]
     def compile_or_warm_up_model(self) -> Any:
         """Compile, capture graphs and warm up."""
         if self.cache_config.kv_cache_memory_bytes is not None and _is_deferrable(self):
+            _share_stream()
             self._deferred = DeferredGraphs(self.model_runner.cudagraph_manager)
         return super().compile_or_warm_up_model()
 
@@ -59,9 +61,21 @@ def _is_deferrable(worker: Any) -> bool:
         and not worker.model_config.enforce_eager
         and worker.vllm_config.lora_config is None
         and worker.vllm_config.speculative_config is None
+        and hasattr(parallel_state, "GraphCaptureContext")
         and all(hasattr(worker.model_runner.cudagraph_manager, name) for name in USED)
         and worker.model_runner.cudagraph_manager.needs_capture()
     )
+
+
+def _share_stream() -> None:
+    """Have all captures of this process use one stream: PyTorch reuses the memory of graphs by stream."""
+    contexts: dict[str, Any] = {}
+    original = parallel_state.GraphCaptureContext
+
+    def shared(stream: Any) -> Any:
+        return contexts.setdefault("only", original(stream))
+
+    parallel_state.GraphCaptureContext = shared
 
 
 def _without_bar(graphs: Any, **_options: Any) -> Any:

@@ -19,7 +19,13 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from itertools import pairwise
 from typing import Any, TypeVar
 
+from prometheus_client import Gauge
+
 log = logging.getLogger(__name__)
+
+DEFERRED = Gauge(
+    "dragoman_cuda_graphs_deferred", "1 while CUDA graphs are left that the pod captures while it serves"
+)
 
 USED = ("capture", "needs_capture", "_capture_descs", "_candidates")
 """Of vLLM's `ModelCudaGraphManager`."""
@@ -160,17 +166,14 @@ async def capture_rest(
         is_awake: Whether the engine can capture: one that sleeps has no KV cache.
     """
     began_s = captured_s = time.monotonic()
-    sizes, was_idle = 0, False
-    while True:
-        await asyncio.sleep(POLL_S)
-        idle = not generating()
-        due = (idle and was_idle) or time.monotonic() - captured_s >= BUSY_S
-        was_idle = idle
-        if not due or not is_awake():
-            continue
-        left = await capture_next()
-        captured_s = time.monotonic()
-        sizes += 1
-        if not left:
-            log.info("CUDA graphs: %d calls, all captured after %.0f s", sizes, captured_s - began_s)
-            return
+    left, was_idle = True, False
+    with DEFERRED.track_inprogress():
+        while left:
+            await asyncio.sleep(POLL_S)
+            idle = not generating()
+            due = (idle and was_idle) or time.monotonic() - captured_s >= BUSY_S
+            was_idle = idle
+            if due and is_awake():
+                left = bool(await capture_next())
+                captured_s = time.monotonic()
+    log.info("all CUDA graphs are captured, %.0f s after the start", captured_s - began_s)
