@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
@@ -163,3 +164,9 @@ async def test_a_busy_engine_captures_now_and_then(monkeypatch: pytest.MonkeyPat
 
 async def test_a_sleeping_engine_captures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert await captures(monkeypatch, 8, lambda: 0, lambda: False) == 0
+
+
+async def test_a_request_that_wakes_the_engine_waits_for_no_capture(monkeypatch: pytest.MonkeyPatch) -> None:
+    wakes_s = time.monotonic() + 0.45
+    # Awake for the last 0.05 s, which is less than the time between two captures.
+    assert await captures(monkeypatch, 8, lambda: 1, lambda: time.monotonic() > wakes_s) == 0

@@ -55,9 +55,14 @@ class GraphWorker(Worker):  # type: ignore[misc]
 
 
 def _is_deferrable(worker: Any) -> bool:
-    """Whether nothing is captured but the model's own graphs, by the manager that `DeferredGraphs` knows."""
+    """Whether nothing is captured but the model's own graphs, by one GPU and the manager that `DeferredGraphs` knows.
+
+    Several GPUs have to capture in step: data parallel ones would wait for each other.
+    """
+    parallel = worker.parallel_config
     return (
         worker.use_v2_model_runner
+        and parallel.world_size == parallel.data_parallel_size == 1
         and not worker.model_config.enforce_eager
         and worker.vllm_config.lora_config is None
         and worker.vllm_config.speculative_config is None

@@ -173,7 +173,10 @@ async def capture_rest(
             idle = not generating()
             due = (idle and was_idle) or time.monotonic() - captured_s >= BUSY_S
             was_idle = idle
-            if due and is_awake():
+            if not is_awake():
+                # The request that wakes it shall not wait for a capture.
+                captured_s = time.monotonic()
+            elif due:
                 left = bool(await capture_next())
                 captured_s = time.monotonic()
     log.info("all CUDA graphs are captured, %.0f s after the start", captured_s - began_s)
