@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dragoman_service.engine.vllm import compat
 from dragoman_service.engine.vllm.compat import Reach, missing_of
 from dragoman_service.engine.vllm.graphs import USED
 from dragoman_service.engine.vllm.process import GPU_WORKER, GRAPH_WORKER, _replace_worker
@@ -22,7 +23,7 @@ def test_vllm_s_own_worker_has_a_successor() -> None:
     from vllm.utils.import_utils import resolve_obj_by_qualname
 
     config = with_worker(GPU_WORKER)
-    assert _replace_worker(config)
+    assert _replace_worker(config, "0.26.0")
     found = resolve_obj_by_qualname(config.parallel_config.worker_cls)
     assert issubclass(found, resolve_obj_by_qualname(GPU_WORKER))
     assert callable(found.capture_next_graphs)
@@ -30,8 +31,16 @@ def test_vllm_s_own_worker_has_a_successor() -> None:
 
 def test_another_worker_is_left_alone() -> None:
     config = with_worker("vllm.v1.worker.cpu_worker.CPUWorker")
-    assert not _replace_worker(config)
+    assert not _replace_worker(config, "0.26.0")
     assert config.parallel_config.worker_cls != GRAPH_WORKER
+
+
+def test_releases_without_a_test_on_a_gpu_capture_all_graphs_before_the_pod_is_ready() -> None:
+    config = with_worker(GPU_WORKER)
+    assert not _replace_worker(config, "0.32.0")
+    assert config.parallel_config.worker_cls == GPU_WORKER
+    assert compat.FALLBACK.labels(compat.DEFERRED_GRAPHS)._value.get() == 1
+    compat.FALLBACK.clear()
 
 
 def test_the_release_has_what_deferred_graphs_use() -> None:

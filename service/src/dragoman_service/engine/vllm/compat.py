@@ -67,11 +67,11 @@ def check() -> frozenset[str]:
         FALLBACK.labels(reach.name).set(bool(missing))
         if missing and reach.required:
             raise StartError(
-                f"this release of vLLM ({_release()}) lacks {', '.join(missing)} ({reach.name}), which dragoman "
+                f"this release of vLLM ({release()}) lacks {', '.join(missing)} ({reach.name}), which dragoman "
                 "needs: use an image with a release from 0.26 to 0.32"
             )
         if missing:
-            log.warning("vLLM %s lacks %s: without %s", _release(), ", ".join(missing), reach.name)
+            log.warning("vLLM %s lacks %s: without %s", release(), ", ".join(missing), reach.name)
             absent.add(reach.name)
     return frozenset(absent)
 
@@ -105,11 +105,12 @@ def _has(owner: Any, name: str) -> bool:
 
 def fall_back(feature: str, reason: str) -> None:
     """Log and export a fallback that only shows when vLLM runs."""
-    log.warning("vLLM %s: %s: without %s", _release(), reason, feature)
+    log.warning("vLLM %s: %s: without %s", release(), reason, feature)
     FALLBACK.labels(feature).set(1)
 
 
-def _release() -> str:
+def release() -> str:
+    """vLLM's version."""
     import vllm
 
     return str(getattr(vllm, "__version__", "unknown"))

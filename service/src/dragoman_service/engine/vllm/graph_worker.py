@@ -1,6 +1,6 @@
 """vLLM's GPU worker, which captures most of its CUDA graphs after the pod is ready.
 
-This module is loaded in vLLM's engine process. Written for vLLM 0.26 to 0.32.
+This module is loaded in vLLM's engine process. Tested with vLLM 0.26.
 
 Source: `vllm/v1/worker/gpu_worker.py`
 """
@@ -66,6 +66,7 @@ def _is_deferrable(worker: Any) -> bool:
         and not worker.model_config.enforce_eager
         and worker.vllm_config.lora_config is None
         and worker.vllm_config.speculative_config is None
+        and worker.vllm_config.kv_transfer_config is None
         and hasattr(parallel_state, "GraphCaptureContext")
         and all(hasattr(worker.model_runner.cudagraph_manager, name) for name in USED)
         and worker.model_runner.cudagraph_manager.needs_capture()

@@ -3,7 +3,7 @@
 vLLM captures a graph for each of about 75 numbers of tokens before it is ready. A step whose number has no graph yet is
 padded to the next one that has, as vLLM does between two sizes.
 
-`DeferredGraphs` is used in vLLM's engine process, `capture_rest` in the pod's own. Written for vLLM 0.26 to 0.32.
+`DeferredGraphs` is used in vLLM's engine process, `capture_rest` in the pod's own. Tested with vLLM 0.26.
 
 Source: `vllm/v1/worker/gpu/cudagraph_utils.py`
 """

@@ -62,6 +62,8 @@ AUTO = "auto"
 
 GPU_WORKER = "vllm.v1.worker.gpu_worker.Worker"
 GRAPH_WORKER = "dragoman_service.engine.vllm.graph_worker.GraphWorker"
+GRAPH_RELEASES = ("0.26.",)
+"""Releases with which deferred graphs were tested on a GPU."""
 
 
 class StartCancelledError(Exception):
@@ -185,7 +187,9 @@ class Runtime:
         self._raise_if_cancelled()
         _set_envs_cache(False)
         config = _engine_config(arguments)
-        self.defers_graphs = compat.DEFERRED_GRAPHS not in absent and _replace_worker(config)
+        self.defers_graphs = compat.DEFERRED_GRAPHS not in absent and _replace_worker(
+            config, compat.release()
+        )
         if compat.SCHEDULER not in absent:
             self.coalesces_outputs = _replace_scheduler(config, coalesces=self._settings.coalesce_outputs)
         if compat.FORKED_ENGINE not in absent:
@@ -287,10 +291,13 @@ def _use_context(context: BaseContext) -> None:
     utils.get_mp_context = lambda: context
 
 
-def _replace_worker(config: Any) -> bool:
-    """Put our GPU worker in the place of vLLM's; whether that is the one that was chosen."""
+def _replace_worker(config: Any, release: str) -> bool:
+    """Put our GPU worker in the place of vLLM's; False if another worker was chosen, or the release was not tested."""
     parallel = config.parallel_config
     if parallel.worker_cls != GPU_WORKER:
+        return False
+    if not release.startswith(GRAPH_RELEASES):
+        compat.fall_back(compat.DEFERRED_GRAPHS, "not tested with this release")
         return False
     parallel.worker_cls = GRAPH_WORKER
     return True
