@@ -182,12 +182,12 @@ REACHES = (
         },
     ),
     Reach(FORKED_INSPECTION, {"model_executor.models.registry": "_run_in_subprocess"}),
+    Reach("startup_plan", {VARIABLES: "VLLM_ENABLE_STARTUP_PLAN"}),
     # The worker checks the manager of the graphs: to import it here would lengthen the start.
     Reach(
         DEFERRED_GRAPHS,
         {"v1.engine.async_llm:AsyncLLM": "collective_rpc", "config:ParallelConfig": "worker_cls"},
     ),
-    Reach("startup_plan", {VARIABLES: "VLLM_ENABLE_STARTUP_PLAN"}),
     Reach("output_handler", {"v1.engine.async_llm:AsyncLLM": "output_handler"}),
     Reach(
         "kv_cache_size",
