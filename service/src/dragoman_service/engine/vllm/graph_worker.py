@@ -17,6 +17,10 @@ from vllm.v1.worker.gpu_worker import Worker
 
 from dragoman_service.engine.vllm.graphs import USED, DeferredGraphs
 
+SPARE_BYTES = 2 << 30
+"""Free GPU memory below which no deferred graph is captured; twice as much is needed to defer any. How much memory
+graphs take that are captured one by one was not measured, and an engine without memory for a step dies."""
+
 
 class GraphWorker(Worker):  # type: ignore[misc]
     """Defers graphs if the size of the KV cache is given or known from an earlier start.
@@ -48,6 +52,9 @@ class GraphWorker(Worker):  # type: ignore[misc]
         # A thread of vLLM may wait for an output meanwhile, which the default mode forbids.
         graph = partial(torch.cuda.graph, capture_error_mode="thread_local")
         torch.accelerator.synchronize()
+        if _free_bytes() < SPARE_BYTES:
+            deferred.give_up(f"under {SPARE_BYTES >> 30} GiB of GPU memory are free")
+            return 0
         with patch.object(torch.cuda, "graph", graph), patch.object(cudagraph_utils, "tqdm", _without_bar):
             deferred.capture_next()
         torch.accelerator.synchronize()
@@ -70,7 +77,14 @@ def _is_deferrable(worker: Any) -> bool:
         and hasattr(parallel_state, "GraphCaptureContext")
         and all(hasattr(worker.model_runner.cudagraph_manager, name) for name in USED)
         and worker.model_runner.cudagraph_manager.needs_capture()
+        and _free_bytes() >= 2 * SPARE_BYTES
     )
+
+
+def _free_bytes() -> int:
+    """Free GPU memory, without what PyTorch holds for later."""
+    torch.accelerator.empty_cache()
+    return int(torch.accelerator.get_memory_info()[0])
 
 
 def _share_stream() -> None:

@@ -129,18 +129,22 @@ class DeferredGraphs:
         return len(self._left)
 
     def capture_next(self) -> None:
-        """Capture all graphs of one more size. If that fails, the pod goes on with those that it has."""
+        """Capture all graphs of one more size; give up if that fails."""
         size = next_size(self._left, self._captured)
         self._left.remove(size)
         self._select([size])
         try:
             self._capture()
-        except Exception:
-            log.exception("no more CUDA graphs are captured")
-            self._left.clear()
+        except Exception as error:
+            self.give_up(f"{type(error).__name__}: {error}")
             return
         self._captured.append(size)
         self._serve()
+
+    def give_up(self, reason: str) -> None:
+        """Capture no more; the pod goes on with the graphs that it has."""
+        log.warning("%d sizes of CUDA graphs are not captured: %s", len(self._left), reason)
+        self._left.clear()
 
     def _select(self, sizes: Collection[int]) -> None:
         """Have the manager's next capture be of these sizes."""
