@@ -35,14 +35,14 @@ from dragoman_tune.server import Server, running
 
 START_S = 240.0
 CAPTURE_S = 240.0
-COMPLETE = "all CUDA graphs are captured"
+COMPLETE = "no CUDA graphs are left to capture"
 PACE = Pace(window_s=8.0, ramp_s=8.0)
 
 
 def serve(gate: Path) -> None:
     """The pod, which captures no deferred graph before `gate` exists."""
     from dragoman_service.engine.vllm import engine
-    from dragoman_service.engine.vllm.graphs import capture_rest
+    from dragoman_service.engine.vllm.deferral import capture_rest
 
     async def gated(capture_next: Any, generating: Any, is_awake: Callable[[], bool]) -> None:
         while not gate.exists():  # noqa: ASYNC110, ASYNC240 - a file has no event

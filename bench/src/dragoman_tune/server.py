@@ -19,6 +19,7 @@ from dragoman_tune.scrape import scrape
 
 POLL_S = 0.1
 SETTLE_S = 60.0
+"""Maximum time to capture the deferred CUDA graphs; an idle pod on an H200 took 9 s."""
 END_S = 10.0
 """What a server gets to end by itself: vLLM takes 2 to 3 s."""
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from dragoman_service.engine.vllm import graphs
+from dragoman_service.engine.vllm import deferral
 from dragoman_service.engine.vllm.arguments import graph_sizes
+from dragoman_service.engine.vllm.deferral import capture_rest
 from dragoman_service.engine.vllm.graphs import (
     PADDING,
     DeferredGraphs,
-    capture_rest,
     first_sizes,
     next_size,
     with_graphs,
@@ -139,8 +140,8 @@ async def captures(
     monkeypatch: pytest.MonkeyPatch, sizes: int, generating: Callable[[], int], is_awake: Callable[[], bool]
 ) -> int:
     """How many of the sizes are captured within half a second, with a look every 10 ms and 0.1 s while busy."""
-    monkeypatch.setattr(graphs, "POLL_S", 0.01)
-    monkeypatch.setattr(graphs, "BUSY_S", 0.1)
+    monkeypatch.setattr(deferral, "POLL_S", 0.01)
+    monkeypatch.setattr(deferral, "BUSY_S", 0.1)
     left = sizes
 
     async def capture_next() -> int:
@@ -169,6 +170,22 @@ async def test_a_sleeping_engine_captures_nothing(monkeypatch: pytest.MonkeyPatc
 
 
 async def test_a_request_that_wakes_the_engine_waits_for_no_capture(monkeypatch: pytest.MonkeyPatch) -> None:
-    wakes_s = time.monotonic() + 0.45
-    # Awake for the last 0.05 s, which is less than the time between two captures.
-    assert await captures(monkeypatch, 8, lambda: 1, lambda: time.monotonic() > wakes_s) == 0
+    monkeypatch.setattr(deferral, "POLL_S", 0.001)
+    looks = itertools.count(1)
+    now_s = 0.0
+    monkeypatch.setattr(deferral, "time", SimpleNamespace(monotonic=lambda: now_s))
+
+    def is_awake() -> bool:
+        nonlocal now_s
+        look = next(looks)
+        now_s += deferral.BUSY_S / 4
+        if look == 13:
+            raise EOFError
+        return look > 10
+
+    async def capture_next() -> int:
+        raise AssertionError
+
+    # Asleep for 10 looks, which is longer than between two captures, and then busy for 2.
+    with pytest.raises(EOFError):
+        await capture_rest(capture_next, lambda: 1, is_awake)

@@ -82,7 +82,7 @@ def cpu_arguments(arguments: Mapping[str, Any], given: Mapping[str, str]) -> dic
 def gpu_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Engine arguments on a GPU: more CUDA graphs than vLLM's own, for steps in which some requests begin.
 
-    They take 2 s and 0.1 GiB more. docs/benchmarks.md has what they bring.
+    They take 2 s, in a start that captures all graphs, and 0.1 GiB more. docs/benchmarks.md has what they bring.
 
     Args:
         arguments: As the user gave them; if any is about graphs, vLLM's own graphs are kept.

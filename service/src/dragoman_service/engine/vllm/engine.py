@@ -27,7 +27,7 @@ from dragoman_service.engine.protocol import (
     TokenCounter,
     output_budget,
 )
-from dragoman_service.engine.vllm.graphs import capture_rest
+from dragoman_service.engine.vllm.deferral import capture_rest
 from dragoman_service.engine.vllm.process import Runtime, StartCancelledError
 from dragoman_service.engine.vllm.tokens import Tokens
 from dragoman_service.errors import StartError

@@ -1,10 +1,10 @@
 """Starts vLLM's engine process as a fork of the pod's own process, which has imported vLLM.
 
-The import takes most of a start. In one process instead of two it takes half of the CPU time, and the processes share
-its memory.
+The import takes most of the start of a small model. On a CPU, importing in one process instead of two takes half of the
+CPU time; the processes share its memory.
 
-A fork cannot use CUDA that was initialized before it. The pod's process does not use CUDA, and has NVML open only while
-no engine process is forked (`engine.devices`).
+A fork cannot use CUDA that was initialized before it. The pod's process does not use CUDA, and opens NVML for
+its metrics only after the fork (`engine.devices`).
 
 Source: https://docs.vllm.ai/en/latest/design/multiprocessing/
 """
@@ -26,15 +26,13 @@ from multiprocessing.context import ForkContext, ForkProcess
 
 from dragoman_service.engine.vllm.start_report import end_with_parent
 
-PRELOADED = "dragoman_service.engine.vllm.preload"
-
 PAUSE_S = 5.0
 """Maximum wait for the event loop to pause; it may have ended."""
 
 
 def begin() -> None:
     """Import vLLM."""
-    import_module(PRELOADED)
+    import_module("dragoman_service.engine.vllm.preload")
 
 
 def inspect_models() -> None:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from importlib import import_module
 
 ENGINE = ("vllm.v1.engine.async_llm", "vllm.v1.engine.core")
-"""What the pod's own process imports, in any case."""
+"""What the pod's own process uses, too."""
 
 MODEL = ("vllm.model_executor.model_loader.default_loader", "vllm.model_executor.models.llama")
 CPU_WORKER = ("vllm.v1.worker.cpu_worker", "vllm.v1.attention.backends.cpu_attn", *MODEL)
