@@ -18,8 +18,9 @@ POLL_S = 0.25
 AFTERWARDS = 4
 """Requests at once after the burst: there is always one under way that could be lost, and on a small machine the new
 pod gets to start."""
-SERVED_BY_ALL_S = 3.0
-"""For how long these go on once the new pod is ready, so that it gets its share."""
+SERVED_BY_ALL_S = 6.0
+"""For how long these go on once the new pod is ready, so that it gets its share and the operator, which decides every
+5 s, has seen it."""
 MAX_CHARS = 80
 """Length of a request's text."""
 RETRY_S = 0.5
@@ -126,8 +127,7 @@ async def burst(
         say(f"{tally.replicas_max} replicas are ready")
         await asyncio.sleep(SERVED_BY_ALL_S)
         async with asyncio.timeout(timeout_s):
-            while len(await cluster.pods()) != 1:  # noqa: ASYNC110 - pods set no event
-                await asyncio.sleep(POLL_S)
+            await _until_one_is_left(cluster, say)
         say("1 replica is left")
     finally:
         watching.cancel()
@@ -135,6 +135,18 @@ async def burst(
             await watching
         await load.aclose()
     return tally
+
+
+async def _until_one_is_left(cluster: Cluster, say: Callable[[str], None]) -> None:
+    """Wait for the scale-down, and report why the autoscaler has not decided on it yet."""
+    reported = ""
+    while len(await cluster.pods()) != 1:
+        status = await cluster.status()
+        reason = status.get("scaling", {}).get("reason", "")
+        if status.get("desiredReplicas", 0) > 1 and reason != reported:
+            say(f"waiting for the scale-down: {reason}")
+            reported = reason
+        await asyncio.sleep(POLL_S)
 
 
 async def _report_changes(cluster: Cluster, tally: Tally, say: Callable[[str], None]) -> None:

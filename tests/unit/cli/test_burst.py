@@ -44,6 +44,24 @@ class Cluster:
         return ["a"] if self.in_flight <= module.AFTERWARDS else ["a", "b"]
 
 
+class Keeping(Cluster):
+    """Keeps the second pod while there is another reason."""
+
+    def __init__(self, *reasons: str) -> None:
+        super().__init__()
+        self.reasons = iter(reasons)
+        self.reason: str | None = ""
+
+    async def status(self) -> dict[str, Any]:
+        status = await super().status()
+        status["scaling"]["reason"] = self.reason
+        return status
+
+    async def pods(self) -> list[str]:
+        self.reason = next(self.reasons, None)
+        return ["a"] if self.reason is None else ["a", "b"]
+
+
 @pytest.fixture(autouse=True)
 def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("POLL_S", "SERVED_BY_ALL_S", "RETRY_S"):
@@ -63,6 +81,15 @@ async def test_burst_scales_up_and_down_and_loses_nothing() -> None:
     assert tally.answered >= 20
     assert cluster.in_flight == 0
     assert "1 → 2 replicas (Load; 12 requests wait in the engines): 2 replicas: busy" in lines
+
+
+async def test_each_reason_why_there_is_no_scale_down_yet_is_reported_once() -> None:
+    _, lines = await played(Keeping("kept for bursts", "kept for bursts", "high load"))
+    assert lines[-3:] == [
+        "waiting for the scale-down: kept for bursts",
+        "waiting for the scale-down: high load",
+        "1 replica is left",
+    ]
 
 
 async def test_refusals_for_load_are_retried_and_other_errors_are_lost() -> None:
