@@ -151,7 +151,7 @@ $(VENV)/.made:
 	touch $@
 
 $(VENV)/.check: $(VENV)/.made requirements/check.txt requirements/editable.txt $(wildcard */pyproject.toml)
-	@echo "installing the parts, and the tools of requirements/check.txt, into $(VENV)"
+	@echo "installing the parts, and the tools of requirements/check.txt, into $(VENV) (one to two minutes)"
 	$(PIP) --no-deps --require-hashes -r requirements/check.txt
 	$(PIP) --no-deps --no-build-isolation -r requirements/editable.txt
 	touch $@
