@@ -31,7 +31,7 @@ START_PHASES = "start_phases"
 FORKED_ENGINE = "forked_engine"
 FORKED_INSPECTION = "forked_inspection"
 SLEEP_MODE = "sleep_mode"
-DEFERRED_GRAPHS = "deferred_graphs"
+GPU_WORKER = "gpu_worker"
 
 VARIABLES = "envs:environment_variables"
 
@@ -183,9 +183,9 @@ REACHES = (
     ),
     Reach(FORKED_INSPECTION, {"model_executor.models.registry": "_run_in_subprocess"}),
     Reach("startup_plan", {VARIABLES: "VLLM_ENABLE_STARTUP_PLAN"}),
-    # The worker checks the manager of the graphs: to import it here would lengthen the start.
+    # What the worker uses is checked by the release: to import it here would lengthen the start.
     Reach(
-        DEFERRED_GRAPHS,
+        GPU_WORKER,
         {"v1.engine.async_llm:AsyncLLM": "collective_rpc", "config:ParallelConfig": "worker_cls"},
     ),
     Reach("output_handler", {"v1.engine.async_llm:AsyncLLM": "output_handler"}),

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 log = logging.getLogger(__name__)
 
-USED = ("capture", "needs_capture", "_capture_descs", "_candidates")
+USED = ("capture", "needs_capture", "use_breakable_cg", "_capture_descs", "_candidates")
 """Of vLLM's `ModelCudaGraphManager`."""
 
 PADDING = 2

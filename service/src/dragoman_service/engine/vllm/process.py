@@ -61,9 +61,9 @@ AUTO = "auto"
 """vLLM's default of `load_format`."""
 
 GPU_WORKER = "vllm.v1.worker.gpu_worker.Worker"
-GRAPH_WORKER = "dragoman_service.engine.vllm.graph_worker.GraphWorker"
-GRAPH_RELEASES = ("0.26.",)
-"""Releases with which deferred graphs were tested on a GPU."""
+OUR_WORKER = "dragoman_service.engine.vllm.gpu_worker.GPUWorker"
+WORKER_RELEASES = ("0.26.",)
+"""Releases with which our worker was tested on a GPU."""
 
 
 class StartCancelledError(Exception):
@@ -187,9 +187,7 @@ class Runtime:
         self._raise_if_cancelled()
         _set_envs_cache(False)
         config = _engine_config(arguments)
-        self.defers_graphs = compat.DEFERRED_GRAPHS not in absent and _replace_worker(
-            config, compat.release()
-        )
+        self.defers_graphs = compat.GPU_WORKER not in absent and _replace_worker(config, compat.release())
         if compat.SCHEDULER not in absent:
             self.coalesces_outputs = _replace_scheduler(config, coalesces=self._settings.coalesce_outputs)
         if compat.FORKED_ENGINE not in absent:
@@ -296,10 +294,10 @@ def _replace_worker(config: Any, release: str) -> bool:
     parallel = config.parallel_config
     if parallel.worker_cls != GPU_WORKER:
         return False
-    if not release.startswith(GRAPH_RELEASES):
-        compat.fall_back(compat.DEFERRED_GRAPHS, "not tested with this release")
+    if not release.startswith(WORKER_RELEASES):
+        compat.fall_back(compat.GPU_WORKER, "not tested with this release")
         return False
-    parallel.worker_cls = GRAPH_WORKER
+    parallel.worker_cls = OUR_WORKER
     return True
 
 

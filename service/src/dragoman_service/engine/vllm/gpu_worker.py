@@ -1,4 +1,4 @@
-"""vLLM's GPU worker, which captures most of its CUDA graphs after the pod is ready.
+"""vLLM's GPU worker, with a shortcut in the sampler, and with most of its CUDA graphs captured after the pod is ready.
 
 This module is loaded in vLLM's engine process. Tested with vLLM 0.26.
 
@@ -18,17 +18,30 @@ from vllm.v1.worker.gpu_worker import Worker
 from dragoman_service.engine.vllm.graphs import USED, DeferredGraphs
 
 SPARE_BYTES = 2 << 30
-"""Free GPU memory below which no deferred graph is captured; twice as much is needed to defer any. How much memory
-graphs take that are captured one by one was not measured, and an engine without memory for a step dies."""
+"""Free GPU memory below which no deferred graph is captured; twice as much is needed to defer any. An engine without
+memory for a step dies."""
 
 
-class GraphWorker(Worker):  # type: ignore[misc]
-    """Defers graphs if the size of the KV cache is given or known from an earlier start.
+class GPUWorker(Worker):  # type: ignore[misc]
+    """Has `GreedySampler`, and defers graphs if the size of the KV cache is given or known from an earlier start.
 
     Otherwise vLLM measures the memory of the graphs in this start, for the next ones: then all of them are captured.
+    With several GPUs it does neither, because this was not tested.
     """
 
     _deferred: DeferredGraphs | None = None
+
+    def load_model(self, *args: Any, **more: Any) -> None:
+        """Load the weights, and make the sampler."""
+        if not self.use_v2_model_runner or not _is_alone(self):
+            super().load_model(*args, **more)
+            return
+        from vllm.v1.worker.gpu import model_runner
+
+        from dragoman_service.engine.vllm.greedy import GreedySampler
+
+        with patch.object(model_runner, "Sampler", GreedySampler):
+            super().load_model(*args, **more)
 
     def compile_or_warm_up_model(self) -> Any:
         """Compile, capture graphs and warm up."""
@@ -64,12 +77,12 @@ class GraphWorker(Worker):  # type: ignore[misc]
 def _is_deferrable(worker: Any) -> bool:
     """Whether nothing is captured but the model's own graphs, by one GPU and the manager that `DeferredGraphs` knows.
 
-    Several GPUs have to capture in step: data parallel ones would wait for each other.
+    Several GPUs have to capture in step: data parallel ones would wait for each other. Breakable graphs
+    (`VLLM_USE_BREAKABLE_CUDAGRAPH`) are captured in a mode that forbids what other threads do while the pod serves.
     """
-    parallel = worker.parallel_config
     return (
         worker.use_v2_model_runner
-        and parallel.world_size == parallel.data_parallel_size == 1
+        and _is_alone(worker)
         and not worker.model_config.enforce_eager
         and worker.vllm_config.lora_config is None
         and worker.vllm_config.speculative_config is None
@@ -77,8 +90,15 @@ def _is_deferrable(worker: Any) -> bool:
         and hasattr(parallel_state, "GraphCaptureContext")
         and all(hasattr(worker.model_runner.cudagraph_manager, name) for name in USED)
         and worker.model_runner.cudagraph_manager.needs_capture()
+        and not worker.model_runner.cudagraph_manager.use_breakable_cg
         and _free_bytes() >= 2 * SPARE_BYTES
     )
+
+
+def _is_alone(worker: Any) -> bool:
+    """Whether the engine uses one GPU."""
+    parallel = worker.parallel_config
+    return bool(parallel.world_size == parallel.data_parallel_size == 1)
 
 
 def _free_bytes() -> int:

@@ -10,7 +10,7 @@ import pytest
 from dragoman_service.engine.vllm import compat
 from dragoman_service.engine.vllm.compat import Reach, missing_of
 from dragoman_service.engine.vllm.graphs import USED
-from dragoman_service.engine.vllm.process import GPU_WORKER, GRAPH_WORKER, _replace_worker
+from dragoman_service.engine.vllm.process import GPU_WORKER, OUR_WORKER, _replace_worker
 
 pytestmark = [pytest.mark.vllm, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(600)]
 
@@ -32,14 +32,14 @@ def test_vllm_s_own_worker_has_a_successor() -> None:
 def test_another_worker_is_left_alone() -> None:
     config = with_worker("vllm.v1.worker.cpu_worker.CPUWorker")
     assert not _replace_worker(config, "0.26.0")
-    assert config.parallel_config.worker_cls != GRAPH_WORKER
+    assert config.parallel_config.worker_cls != OUR_WORKER
 
 
 def test_releases_without_a_test_on_a_gpu_capture_all_graphs_before_the_pod_is_ready() -> None:
     config = with_worker(GPU_WORKER)
     assert not _replace_worker(config, "0.32.0")
     assert config.parallel_config.worker_cls == GPU_WORKER
-    assert compat.FALLBACK.labels(compat.DEFERRED_GRAPHS)._value.get() == 1
+    assert compat.FALLBACK.labels(compat.GPU_WORKER)._value.get() == 1
     compat.FALLBACK.clear()
 
 
@@ -56,7 +56,7 @@ def test_the_release_has_what_deferred_graphs_use() -> None:
 def test_all_captures_of_a_process_use_one_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     from vllm.distributed import parallel_state
 
-    from dragoman_service.engine.vllm.graph_worker import _share_stream
+    from dragoman_service.engine.vllm.gpu_worker import _share_stream
 
     monkeypatch.setattr(parallel_state, "GraphCaptureContext", parallel_state.GraphCaptureContext)
     _share_stream()
