@@ -26,7 +26,7 @@ IMAGES = {
     "service/Dockerfile": "service",
     "service/Dockerfile.cpu": "service",
 }
-FROM_VLLM = {"vllm", "torch", "transformers", "huggingface_hub", "cloudpickle"}
+FROM_VLLM = {"vllm", "torch", "numpy", "transformers", "huggingface_hub", "cloudpickle"}
 """vLLM, which the extras `cpu` and `gpu` bring, and what it brings itself."""
 
 

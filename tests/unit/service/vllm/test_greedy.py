@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
-import torch
 
+np = pytest.importorskip("numpy", reason="comes with vLLM")
+torch = pytest.importorskip("torch", reason="comes with vLLM")
 pytestmark = [pytest.mark.vllm, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(600)]
 
 BY_VLLM = "sampled by vLLM"
