@@ -274,7 +274,7 @@ CAUSES = {
     "nothing.pdf": "is no PDF",
 }
 """What some refusals say."""
-READ = ("a million letters.pdf", "a line of 80,000 words.pdf")
+READ = ("100,000 lines.pdf", "a line of 80,000 words.pdf")
 """Long, and harmless."""
 
 GROUPS: dict[str, Callable[[], Iterator[tuple[str, str, bytes]]]] = {
