@@ -10,7 +10,7 @@ import pytest
 from dragoman_service.engine.vllm import compat
 from dragoman_service.engine.vllm.compat import Reach, missing_of
 from dragoman_service.engine.vllm.graphs import USED
-from dragoman_service.engine.vllm.process import GPU_WORKER, OUR_WORKER, _replace_worker
+from dragoman_service.engine.vllm.process import OUR_WORKER, VLLM_WORKER, _replace_worker
 
 pytestmark = [pytest.mark.vllm, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(600)]
 
@@ -22,10 +22,10 @@ def with_worker(name: str) -> Any:
 def test_vllm_s_own_worker_has_a_successor() -> None:
     from vllm.utils.import_utils import resolve_obj_by_qualname
 
-    config = with_worker(GPU_WORKER)
+    config = with_worker(VLLM_WORKER)
     assert _replace_worker(config, "0.26.0")
     found = resolve_obj_by_qualname(config.parallel_config.worker_cls)
-    assert issubclass(found, resolve_obj_by_qualname(GPU_WORKER))
+    assert issubclass(found, resolve_obj_by_qualname(VLLM_WORKER))
     assert callable(found.capture_next_graphs)
 
 
@@ -36,9 +36,9 @@ def test_another_worker_is_left_alone() -> None:
 
 
 def test_releases_without_a_test_on_a_gpu_capture_all_graphs_before_the_pod_is_ready() -> None:
-    config = with_worker(GPU_WORKER)
+    config = with_worker(VLLM_WORKER)
     assert not _replace_worker(config, "0.32.0")
-    assert config.parallel_config.worker_cls == GPU_WORKER
+    assert config.parallel_config.worker_cls == VLLM_WORKER
     assert compat.FALLBACK.labels(compat.GPU_WORKER)._value.get() == 1
     compat.FALLBACK.clear()
 

@@ -1,4 +1,4 @@
-"""When the pod has the engine capture the CUDA graphs that `graphs` deferred: between requests, or seldom."""
+"""When the pod has the engine capture the CUDA graphs that `graphs` deferred: while it is idle, else at intervals."""
 
 from __future__ import annotations
 

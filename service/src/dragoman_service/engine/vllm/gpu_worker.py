@@ -33,7 +33,7 @@ class GPUWorker(Worker):  # type: ignore[misc]
 
     def load_model(self, *args: Any, **more: Any) -> None:
         """Load the weights, and make the sampler."""
-        if not self.use_v2_model_runner or not _is_alone(self):
+        if not self.use_v2_model_runner or not _has_one_gpu(self):
             super().load_model(*args, **more)
             return
         from vllm.v1.worker.gpu import model_runner
@@ -82,7 +82,7 @@ def _is_deferrable(worker: Any) -> bool:
     """
     return (
         worker.use_v2_model_runner
-        and _is_alone(worker)
+        and _has_one_gpu(worker)
         and not worker.model_config.enforce_eager
         and worker.vllm_config.lora_config is None
         and worker.vllm_config.speculative_config is None
@@ -95,7 +95,7 @@ def _is_deferrable(worker: Any) -> bool:
     )
 
 
-def _is_alone(worker: Any) -> bool:
+def _has_one_gpu(worker: Any) -> bool:
     """Whether the engine uses one GPU."""
     parallel = worker.parallel_config
     return bool(parallel.world_size == parallel.data_parallel_size == 1)

@@ -29,7 +29,7 @@ class GreedySampler(Sampler):  # type: ignore[misc]
     def __init__(self, max_num_reqs: int, *args: Any, **more: Any) -> None:
         super().__init__(max_num_reqs, *args, **more)
         self._is_plain = np.zeros(max_num_reqs, dtype=bool)
-        self._is_staged = True
+        self._has_staged = True
 
     def add_request(self, req_idx: int, prompt_len: int, sampling_params: SamplingParams) -> None:
         """Stage the settings of a new sequence."""
@@ -41,16 +41,21 @@ class GreedySampler(Sampler):  # type: ignore[misc]
             or self.sampling_states.num_logprobs[req_idx] != NO_LOGPROBS
             or sampling_params.logprob_token_ids
         )
-        self._is_staged = True
+        self._has_staged = True
 
     def apply_staged_writes(self) -> None:
         """Copy the settings of new sequences to the GPU."""
-        if self._is_staged:
+        if self._has_staged:
             super().apply_staged_writes()
-            self._is_staged = False
+            self._has_staged = False
 
     def __call__(self, logits: torch.Tensor, input_batch: Any) -> SamplerOutput:
-        """Sample a token for each sequence."""
+        """Sample a token for each sequence.
+
+        Args:
+            logits: Sequences × entries of the vocabulary; vLLM's sampler may change them.
+            input_batch: vLLM's `InputBatch`, the sequences of the step.
+        """
         is_plain = self._is_plain[input_batch.idx_mapping_np].all()
         if self.compute_nans or input_batch.num_draft_tokens or not is_plain:
             return super().__call__(logits, input_batch)

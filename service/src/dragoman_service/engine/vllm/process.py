@@ -60,7 +60,7 @@ COMPILE_SWITCHES = frozenset(
 AUTO = "auto"
 """vLLM's default of `load_format`."""
 
-GPU_WORKER = "vllm.v1.worker.gpu_worker.Worker"
+VLLM_WORKER = "vllm.v1.worker.gpu_worker.Worker"
 OUR_WORKER = "dragoman_service.engine.vllm.gpu_worker.GPUWorker"
 WORKER_RELEASES = ("0.26.",)
 """Releases with which our worker was tested on a GPU."""
@@ -292,7 +292,7 @@ def _use_context(context: BaseContext) -> None:
 def _replace_worker(config: Any, release: str) -> bool:
     """Put our GPU worker in the place of vLLM's; False if another worker was chosen, or the release was not tested."""
     parallel = config.parallel_config
-    if parallel.worker_cls != GPU_WORKER:
+    if parallel.worker_cls != VLLM_WORKER:
         return False
     if not release.startswith(WORKER_RELEASES):
         compat.fall_back(compat.GPU_WORKER, "not tested with this release")
