@@ -18,19 +18,11 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import aiohttp
-
-from dragoman_bench.loads import VARIABLE, stream
-from dragoman_bench.vocabulary import vocabulary
-from dragoman_contract.ports import free_port
-from dragoman_tune.client import connections
-from dragoman_tune.closed_loop import Pace, closed_loop
-from dragoman_tune.figures import figures
-from dragoman_tune.requests import Answer, Request
+from dragoman_bench.known import gpu_pod, measured
+from dragoman_tune.closed_loop import Pace
 from dragoman_tune.server import Server, running
 
 START_S = 240.0
@@ -53,55 +45,14 @@ def serve(gate: Path) -> None:
     runpy.run_module("dragoman", run_name="__main__", alter_sys=True)
 
 
-class Checked:
-    """Sends requests, and counts the answers that are not the known ones."""
-
-    def __init__(self, session: aiohttp.ClientSession, url: str, words: tuple[str, ...]) -> None:
-        self._session, self._url, self._words = session, url, words
-        self.wrong = 0
-
-    async def send(self, request: Request) -> Answer:
-        """Send one."""
-        body = {"text": request.text, "source_lang": "en", "target_lang": "de"}
-        try:
-            async with self._session.post(f"{self._url}/translate", json=body) as answer:
-                document = await answer.json()
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            return Answer(error=type(error).__name__)
-        if answer.status != 200:
-            return Answer(error=f"status {answer.status}")
-        tokens = request.output_tokens or 0
-        self.wrong += document["translation"] != " ".join(self._words[len(self._words) - tokens + 1 :])
-        return Answer()
-
-
-async def measured(server: Server, model: Path, words: tuple[str, ...], in_flight: int) -> dict[str, Any]:
-    """One window."""
-    async with connections() as session:
-        checked = Checked(session, server.url, words)
-        window = await closed_loop(
-            checked.send, stream(VARIABLE, model, None, in_flight), in_flight, PACE, ended=server.ended
-        )
-    found = asdict(figures(window))
-    return {"in_flight": in_flight, "wrong": checked.wrong, **found}
-
-
 def pod(name: str, options: argparse.Namespace) -> tuple[Server, Path, Path]:
     """A pod, its gate and its log."""
     gate, log = options.output / f"gate-{name}", options.output / f"pod-{name}.log"
-    port = free_port()
-    command = [
-        *(sys.executable, __file__, "serve", str(gate), "serve", "--host", "127.0.0.1", "--port", str(port)),
-        *("--model", str(options.model), "--device", "cuda", "--served-name", "bench"),
-        *("--prompt-family", "custom", "--prompt-template", "{text}"),
-        *("--cache-dir", str(options.output / "cache"), "--request-timeout-s", "120"),
-        *("--max-num-seqs", "512", "--max-num-batched-tokens", "8192", "--max-model-len", "2048"),
-        *("--gpu-memory-utilization", str(options.memory)),
-    ]
-    return Server("pod", command, port, "/readyz", log, {}), gate, log
+    program = (sys.executable, __file__, "serve", str(gate))
+    return gpu_pod(program, options.model, options.output, options.memory, log), gate, log
 
 
-async def one_round(number: int, options: argparse.Namespace, words: tuple[str, ...]) -> dict[str, Any]:
+async def one_round(number: int, options: argparse.Namespace) -> dict[str, Any]:
     """Start a pod and measure it."""
     began_s = time.monotonic()
     server, gate, log = pod(str(number), options)
@@ -110,31 +61,28 @@ async def one_round(number: int, options: argparse.Namespace, words: tuple[str, 
         found["ready_s"] = time.monotonic() - began_s
         loads = [int(each) for each in options.in_flight.split(",")]
         for load in loads:
-            found["first"].append(await measured(server, options.model, words, load))
+            found["first"].append(await measured(server, options.model, load, PACE))
         gate.touch()
         opened_s = time.monotonic()
         while COMPLETE not in log.read_text(errors="replace") and time.monotonic() - opened_s < CAPTURE_S:
             if number:
                 await asyncio.sleep(0.2)
             else:
-                found["while"].append(await measured(server, options.model, words, loads[1]))
+                found["while"].append(await measured(server, options.model, loads[1], PACE))
         found["captured_s"] = time.monotonic() - opened_s
         for load in loads:
-            found["all"].append(await measured(server, options.model, words, load))
+            found["all"].append(await measured(server, options.model, load, PACE))
     return found
 
 
 async def measure(options: argparse.Namespace) -> None:
     """All rounds; the results are written after each."""
-    from transformers import AutoTokenizer
-
-    words = vocabulary(AutoTokenizer.from_pretrained(options.model)).target
     rounds: list[dict[str, Any]] = []
     # Compiles, and captures all graphs.
     async with running(pod("compiling", options)[0], START_S):
         pass
     for number in range(options.rounds):
-        rounds.append(await one_round(number, options, words))
+        rounds.append(await one_round(number, options))
         (options.output / "results.json").write_text(json.dumps(rounds, indent=1) + "\n", encoding="utf-8")
         print(f"round {number}: ready {rounds[-1]['ready_s']:.1f} s, rest {rounds[-1]['captured_s']:.1f} s")
         for name in ("first", "while", "all"):

@@ -123,7 +123,7 @@ async def burst(
             await tally.scaled_up.wait()
             say(f"the burst ends; {AFTERWARDS} sentences at once from here")
             load.keep(AFTERWARDS)
-            await tally.grown.wait()
+            await _until_grown(cluster, tally, say)
         say(f"{tally.replicas_max} replicas are ready")
         await asyncio.sleep(SERVED_BY_ALL_S)
         async with asyncio.timeout(timeout_s):
@@ -137,15 +137,28 @@ async def burst(
     return tally
 
 
+async def _until_grown(cluster: Cluster, tally: Tally, say: Callable[[str], None]) -> None:
+    """Wait for another replica, and report what its pod does until it is ready."""
+    reported: set[str] = set()
+    while not tally.grown.is_set():
+        for phase in await cluster.loading():
+            if phase not in reported and not phase.endswith(": ready"):
+                say(phase)
+                reported.add(phase)
+        await asyncio.sleep(POLL_S)
+
+
 async def _until_one_is_left(cluster: Cluster, say: Callable[[str], None]) -> None:
     """Wait for the scale-down, and report why the autoscaler has not decided on it yet."""
     reported = ""
     while len(await cluster.pods()) != 1:
         status = await cluster.status()
-        reason = status.get("scaling", {}).get("reason", "")
-        if status.get("desiredReplicas", 0) > 1 and reason != reported:
-            say(f"waiting for the scale-down: {reason}")
-            reported = reason
+        message = f"waiting for the scale-down: {status.get('scaling', {}).get('reason', '')}"
+        if status.get("desiredReplicas", 0) == 1:
+            message = "the other pod completes its requests and ends"
+        if message != reported:
+            say(message)
+            reported = message
         await asyncio.sleep(POLL_S)
 
 

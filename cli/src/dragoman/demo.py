@@ -147,7 +147,7 @@ async def play(options: argparse.Namespace, kubeconfig: Path) -> dict[str, Any]:
                 print(WHAT_TO_TRY.format(kubeconfig=kubeconfig, name=name, url=url))
         finally:
             if not options.keep:
-                say(f"deleting {name}")
+                say(f"deleting {name} and its pods, uninstalling the chart")
                 await tear_down(cluster)
                 if installed:
                     await asyncio.to_thread(run, helm(kubeconfig, "uninstall", RELEASE), quiet=True)

@@ -231,7 +231,7 @@ class Settings(CommandSettings):
         ge=1,
         description=(
             "While vLLM generates, a new sequence can wait for others, so that one step prefills several. It starts "
-            "in the Nth step after its arrival at the latest. This flag sets N. Default: 16 on a GPU, 1 "
+            "in the Nth step after its arrival at the latest. This flag sets N. Default: 32 on a GPU, 1 "
             "(no wait) on the CPU."
         ),
     )

@@ -40,8 +40,28 @@ class Cluster:
         scaling = {"changes": [change] if self.replicas == 2 else [], "signals": {"waiting": 12.0}}
         return {"desiredReplicas": self.replicas, "readyReplicas": self.replicas, "scaling": scaling}
 
+    async def loading(self) -> list[str]:
+        return ["a: ready"]
+
     async def pods(self) -> list[str]:
         return ["a"] if self.in_flight <= module.AFTERWARDS else ["a", "b"]
+
+
+class Starting(Cluster):
+    """Its second pod is ready after some phases."""
+
+    def __init__(self, *phases: str) -> None:
+        super().__init__()
+        self.phases = iter(phases)
+        self.started = False
+
+    async def status(self) -> dict[str, Any]:
+        return await super().status() | {"readyReplicas": 2 if self.started else 1}
+
+    async def loading(self) -> list[str]:
+        phase = next(self.phases, None)
+        self.started = phase is None
+        return ["a: ready", f"b: {phase or 'ready'}"]
 
 
 class Keeping(Cluster):
@@ -81,6 +101,31 @@ async def test_burst_scales_up_and_down_and_loses_nothing() -> None:
     assert tally.answered >= 20
     assert cluster.in_flight == 0
     assert "1 → 2 replicas (Load; 12 requests wait in the engines): 2 replicas: busy" in lines
+
+
+async def test_each_phase_of_the_second_pod_s_start_is_reported_once() -> None:
+    _, lines = await played(Starting("resolving", "loading", "loading", "warming-up"))
+    assert [line for line in lines if line[:3] in ("a: ", "b: ")] == [
+        "b: resolving",
+        "b: loading",
+        "b: warming-up",
+    ]
+
+
+async def test_the_end_of_the_second_pod_is_waited_for_with_a_message() -> None:
+    cluster = Keeping("high load", "ScaleDown", "ScaleDown")
+    wanted = cluster.status
+
+    async def status() -> dict[str, Any]:
+        return await wanted() | ({"desiredReplicas": 1} if cluster.reason == "ScaleDown" else {})
+
+    cluster.status = status  # type: ignore[method-assign]
+    _, lines = await played(cluster)
+    assert lines[-3:] == [
+        "waiting for the scale-down: high load",
+        "the other pod completes its requests and ends",
+        "1 replica is left",
+    ]
 
 
 async def test_each_reason_why_there_is_no_scale_down_yet_is_reported_once() -> None:

@@ -164,6 +164,21 @@ async def test_object_without_load_is_published_every_ten_minutes(world: World, 
     assert len(world.enqueued) == 2
 
 
+async def test_arrivals_of_the_last_minute_are_not_left_in_the_status_of_an_idle_object(
+    world: World, make_td: MakeTd
+) -> None:
+    world.view(internal(make_td), {}, None)
+    idle = await world.ticks(60)
+    shown = replace(idle, at=idle.at - 60, signals=replace(idle.signals, arrivals_per_s=1.2))
+    assert worth_publishing(idle, shown)
+    assert not worth_publishing(idle, replace(shown, signals=idle.signals))
+
+
+async def test_reasons_count_a_single_replica(world: World, make_td: MakeTd) -> None:
+    world.view(internal(make_td), {}, None)
+    assert (await world.ticks(60)).reason.startswith("1 replica: ")
+
+
 async def test_restored_state_continues(world: World, make_td: MakeTd) -> None:
     td = internal(make_td)
     world.view(td, {}, None)

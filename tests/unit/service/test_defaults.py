@@ -56,6 +56,6 @@ def test_arguments_about_graphs_are_left_to_vllm(given: dict[str, object]) -> No
 def test_requests_are_prefilled_together_on_a_gpu_by_default(
     make_settings: Callable[..., Settings],
 ) -> None:
-    assert prefill_schedule_interval(make_settings(device="cuda")) == 16
+    assert prefill_schedule_interval(make_settings(device="cuda")) == 32
     assert prefill_schedule_interval(make_settings(device="cpu")) == 1
     assert prefill_schedule_interval(make_settings(device="cuda", prefill_schedule_interval=1)) == 1

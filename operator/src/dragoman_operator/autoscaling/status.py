@@ -37,6 +37,7 @@ from dragoman_operator.autoscaling.decision.values import (
     Rule,
     Signals,
     TotalLoad,
+    count_of,
 )
 from dragoman_operator.autoscaling.starts import Starts
 from dragoman_operator.observed.snapshot import EnginePod, Manifest, Observed
@@ -162,10 +163,11 @@ def worth_publishing(new: ScalingView, shown: ScalingView) -> bool:
 
 
 def _is_idle(scaled: ScalingView) -> bool:
-    """Whether there is no load, and no scale-down for which the next operator needs the history."""
+    """Whether there was no load for a minute, and no scale-down for which the next operator needs the history."""
     signals, load = scaled.signals, scaled.load
     return (
         not (signals.running or signals.waiting or load.queued or load.in_flight)
+        and not rounded(signals.arrivals_per_s)
         and scaled.rule in IDLE_RULES
     )
 
@@ -343,7 +345,7 @@ def resumed(
     replicas = min(max(int(last), spec.autoscaling.lowest_replicas), spec.autoscaling.max_replicas)
     if replicas == status.get("desiredReplicas") and scaling.get("rule") in set(Rule):
         return Proposal(replicas, Rule(scaling["rule"]), str(scaling.get("reason", "")))
-    return Proposal(replicas, Rule.RESUMED, f"{replicas} replicas, as before the restart")
+    return Proposal(replicas, Rule.RESUMED, f"{count_of(replicas)}, as before the restart")
 
 
 def _between(spec: TranslationDeploymentSpec) -> Proposal:

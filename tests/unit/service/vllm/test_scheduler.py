@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dragoman_service.engine.vllm.prefill_delay import PrefillDelay
 from dragoman_service.engine.vllm.prefill_gate import PrefillGate
 
 pytestmark = [pytest.mark.vllm, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(600)]
@@ -15,14 +16,21 @@ pytestmark = [pytest.mark.vllm, pytest.mark.filterwarnings("ignore"), pytest.mar
 
 @pytest.fixture
 def scheduler(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """One whose `schedule` returns the argument that vLLM's own would get."""
+    """One whose `schedule` returns a step with the argument that vLLM's own would get."""
     from vllm.v1.core.sched.scheduler import Scheduler
 
     from dragoman_service.engine.vllm.scheduler import GatedScheduler
 
-    monkeypatch.setattr(Scheduler, "schedule", lambda _self, throttle: throttle)
+    def schedule(self: Any, throttled: bool) -> Any:
+        tokens = dict.fromkeys(range(20), 1) | ({} if throttled else {"new": 101})
+        total = sum(tokens.values())
+        return SimpleNamespace(
+            throttled=throttled, num_scheduled_tokens=tokens, total_num_scheduled_tokens=total
+        )
+
+    monkeypatch.setattr(Scheduler, "schedule", schedule)
     made = object.__new__(GatedScheduler)
-    made._gate = PrefillGate(16)
+    made._gate, made._delay = PrefillGate(16), PrefillDelay()
     made.max_num_running_reqs = 32
     made.running = [SimpleNamespace(is_prefill_chunk=False)] * 20
     made.waiting = [SimpleNamespace()]
@@ -31,24 +39,32 @@ def scheduler(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_a_request_is_held_while_others_run(scheduler: Any) -> None:
-    assert [scheduler.schedule() for _ in range(10)] == [True] * 9 + [False]
+    assert [scheduler.schedule().throttled for _ in range(10)] == [True] * 9 + [False]
     assert not scheduler.prefill_capacity_bound
 
 
 def test_a_prefill_that_has_begun_goes_on(scheduler: Any) -> None:
     scheduler.running = [*scheduler.running, SimpleNamespace(is_prefill_chunk=True)]
-    assert not scheduler.schedule()
+    assert not scheduler.schedule().throttled
 
 
 def test_requests_without_a_free_slot_do_not_shorten_the_hold(scheduler: Any) -> None:
     scheduler.waiting = [SimpleNamespace()] * 500
     scheduler.max_num_running_reqs = 21
-    assert [scheduler.schedule() for _ in range(10)] == [True] * 9 + [False]
+    assert [scheduler.schedule().throttled for _ in range(10)] == [True] * 9 + [False]
 
 
 def test_vllm_s_own_throttle_is_kept(scheduler: Any) -> None:
     scheduler.waiting = []
-    assert scheduler.schedule(True)
+    assert scheduler.schedule(True).throttled
+
+
+def test_the_delay_by_a_prefill_is_measured(scheduler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    observed = []
+    monkeypatch.setattr(scheduler._delay, "observe", lambda _s, *step: observed.append(step))
+    for _ in range(10):
+        scheduler.schedule()
+    assert observed == [(0, 20)] * 9 + [(100, 20)]
 
 
 @pytest.fixture

@@ -33,6 +33,7 @@ from dragoman_operator.autoscaling.decision.values import (
     Rule,
     Samples,
     Signals,
+    count_of,
 )
 
 
@@ -101,7 +102,7 @@ def _keep_without_metrics(
 ) -> Decision:
     """More than half of the replicas do not report: keep their number, and interrupt the observation."""
     kept = policy.bounded(samples.desired)
-    reason = f"kept at {kept} replicas: {scraped.missing} of {samples.ready} report no metrics"
+    reason = f"kept at {count_of(kept)}: {scraped.missing} of {samples.ready} report no metrics"
     signals = Signals(missing=scraped.missing, window_s=history.window_s)
     return Decision(kept, Rule.METRICS, reason, False, signals, replace(history, seen=None, points=()))
 
@@ -156,7 +157,7 @@ def request(
     if replicas != requested:
         reason += f", minReplicas is {policy.min_replicas} and maxReplicas {policy.max_replicas}"
     if replicas >= desired:
-        proposal = Proposal(replicas, Rule.REQUESTED, f"{replicas} replicas: {reason}")
+        proposal = Proposal(replicas, Rule.REQUESTED, f"{count_of(replicas)}: {reason}")
         return proposal, replace(history, requested=Peak(now, replicas))
     history = replace(history, requested=None)
     slack_s = policy.tick_s / 2
@@ -166,7 +167,7 @@ def request(
     peak = history.peak(now - history.window_s - slack_s)
     replicas = min(desired, policy.bounded(max(replicas, round_up(peak), history.kept)))
     reason += f"; the load required at most {peak:.1f} in the last {duration(history.window_s)}"
-    return Proposal(replicas, Rule.REQUESTED, f"{replicas} replicas: {reason}"), history
+    return Proposal(replicas, Rule.REQUESTED, f"{count_of(replicas)}: {reason}"), history
 
 
 def _not_observed(policy: Policy, history: History, now: float, slack_s: float) -> str | None:

@@ -23,6 +23,7 @@ from dragoman_operator.autoscaling.decision.values import (
     ReplicaSample,
     Rule,
     Samples,
+    count_of,
 )
 
 SURGE_S = 60.0
@@ -89,7 +90,7 @@ def _load(context: Context, there: int) -> Proposal | None:
     if required <= there * (1 + TOLERANCE):
         return None
     replicas = round_up(required)
-    return Proposal(replicas, Rule.LOAD, f"{replicas} replicas: {what}, at {policy.concurrency:g} a replica")
+    return Proposal(replicas, Rule.LOAD, f"{count_of(replicas)}: {what}, at {policy.concurrency:g} a replica")
 
 
 def _kv_cache(context: Context, there: int) -> Proposal | None:
@@ -99,7 +100,7 @@ def _kv_cache(context: Context, there: int) -> Proposal | None:
         return None
     replicas = round_up(required)
     reason = (
-        f"{replicas} replicas: the KV caches are {context.scraped.kv_usage:.0%} full, "
+        f"{count_of(replicas)}: the KV caches are {context.scraped.kv_usage:.0%} full, "
         f"the target is {context.policy.target_kv_cache_usage:.0%}"
     )
     return Proposal(replicas, Rule.KV_CACHE, reason)
@@ -111,7 +112,7 @@ def _objective(context: Context) -> Proposal | None:
     if kept <= 1:
         return None
     expected = describe_expected(context.history.expected, context.policy.target_queue_time_s)
-    return Proposal(kept, Rule.OBJECTIVE, f"{kept} replicas for bursts: {expected}")
+    return Proposal(kept, Rule.OBJECTIVE, f"{count_of(kept)} for bursts: {expected}")
 
 
 def describe_expected(expected: tuple[Expected, ...], target_queue_time_s: float) -> str | None:
@@ -120,7 +121,7 @@ def describe_expected(expected: tuple[Expected, ...], target_queue_time_s: float
         return None
     first, *fewer = expected
     late = percent(first.late_ratio)
-    text = f"with {first.replicas} replicas, {late} of requests would wait over {target_queue_time_s:g} s"
+    text = f"with {count_of(first.replicas)}, {late} of requests would wait over {target_queue_time_s:g} s"
     return text + "".join(f"; with {each.replicas}, {percent(each.late_ratio)}" for each in fewer)
 
 
@@ -141,7 +142,7 @@ def _from_zero(context: Context) -> Proposal | None:
     return Proposal(
         replicas,
         Rule.FROM_ZERO,
-        f"{replicas} replicas: {samples.queued:.0f} requests are queued at the routers",
+        f"{count_of(replicas)}: {samples.queued:.0f} requests are queued at the routers",
     )
 
 
@@ -183,14 +184,14 @@ def forecast(context: Context, demand: Demand, there: int) -> Proposal | None:
         if 0 < full < behind:
             what = f"have a queue time above {policy.target_queue_time_s:g} s or refuse requests"
         reason = (
-            f"{behind + others} replicas: {behind} of {context.samples.ready} {what}, "
+            f"{count_of(behind + others)}: {behind} of {context.samples.ready} {what}, "
             f"and {work} require {others} others"
         )
         return Proposal(behind + others, Rule.BACKLOG, reason)
     if at_once <= policy.max_num_seqs * there:
         return None
     return Proposal(
-        others, Rule.TREND, f"{others} replicas: arrivals reach {work} by the time another is ready"
+        others, Rule.TREND, f"{count_of(others)}: arrivals reach {work} by the time another is ready"
     )
 
 
@@ -227,13 +228,13 @@ def scale_down_or_keep(context: Context) -> Proposal:
     kept = policy.bounded(samples.desired)
     if kept != samples.desired:
         bounds = f"minReplicas is {policy.min_replicas} and maxReplicas {policy.max_replicas}"
-        return Proposal(kept, Rule.BOUNDS, f"{kept} replicas: {bounds}")
+        return Proposal(kept, Rule.BOUNDS, f"{count_of(kept)}: {bounds}")
     if not samples.ready:
         reason = f"kept at {kept}: no replica is ready yet" if kept else "0 replicas: no requests"
         return Proposal(kept, Rule.STARTING if kept else Rule.IDLE, reason)
     missing = context.scraped.missing
     if missing:
-        reason = f"kept at {kept} replicas: {missing} of {samples.ready} report no metrics"
+        reason = f"kept at {count_of(kept)}: {missing} of {samples.ready} report no metrics"
         return Proposal(kept, Rule.METRICS, reason)
     if samples.pending and samples.pending_s < max(STUCK_S, STUCK_STARTS * samples.start_s):
         starting = f"{samples.pending} {'is' if samples.pending == 1 else 'are'} starting"
@@ -279,7 +280,7 @@ def _scale_down(context: Context, kept: int) -> Proposal:
         needed = max(needed, _required_soon(context, loaded))
     needed = policy.bounded(needed)
     if kept - needed < max(1.0, MIN_CHANGE_RATIO * kept):
-        return Proposal(kept, Rule.STEADY, f"{kept} replicas: {required}")
+        return Proposal(kept, Rule.STEADY, f"{count_of(kept)}: {required}")
     observed_s = 0.0 if history.observed_since is None else now - history.observed_since
     if observed_s < window_s - slack_s:
         of = f"{duration(observed_s)} of the {duration(window_s)} stabilization window"
@@ -287,7 +288,7 @@ def _scale_down(context: Context, kept: int) -> Proposal:
         return Proposal(kept, Rule.STABILIZED, reason)
     if history.last_scale_down is not None and now - history.last_scale_down < MIN_INTERVAL_S:
         return Proposal(kept, Rule.STABILIZED, f"kept at {kept}: scaled down less than a minute ago")
-    return Proposal(needed, Rule.SCALE_DOWN, f"{needed} replicas: {required}")
+    return Proposal(needed, Rule.SCALE_DOWN, f"{count_of(needed)}: {required}")
 
 
 def duration(time_s: float) -> str:

@@ -23,6 +23,11 @@ MIN_WINDOW_S, DEFAULT_WINDOW_S, MAX_WINDOW_S = 60.0, 300.0, 1800.0
 """Stabilization windows: a minute, HPA's default, and half an hour."""
 
 
+def count_of(replicas: int) -> str:
+    """A number of replicas in words, for a reason."""
+    return "1 replica" if replicas == 1 else f"{replicas} replicas"
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """Bounds and targets, from `spec.autoscaling` and `spec.engine`.

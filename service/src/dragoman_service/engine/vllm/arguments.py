@@ -26,7 +26,7 @@ GRAPHS = "cudagraph_capture_sizes"
 GRAPHS_OTHERWISE = (GRAPHS, "max_cudagraph_capture_size", "compilation_config", "enforce_eager")
 """Engine arguments by which a user chooses the graphs."""
 
-GPU_PREFILL_INTERVAL = 16
+GPU_PREFILL_INTERVAL = 32
 
 
 def engine_arguments(settings: Settings, known: Collection[str]) -> dict[str, Any]:

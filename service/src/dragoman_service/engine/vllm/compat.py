@@ -166,6 +166,7 @@ REACHES = (
             "v1.core.kv_cache_manager:KVCacheManager": "allocate_slots empty_kv_cache_blocks",
             "v1.kv_cache_interface:FullAttentionSpec": "block_size",
             "v1.core.sched.async_scheduler:AsyncScheduler": "update_from_output finish_requests schedule",
+            "v1.core.sched.output:SchedulerOutput": "num_scheduled_tokens total_num_scheduled_tokens",
             "v1.request:Request": "is_prefill_chunk",
             "sampling_params:RequestOutputKind": "FINAL_ONLY",
             "sampling_params:SamplingParams": "output_kind detokenize logprobs prompt_logprobs",

@@ -21,6 +21,7 @@ from vllm.v1.core.sched.scheduler import Scheduler
 
 from dragoman_service.engine.vllm import open_blocks
 from dragoman_service.engine.vllm.coalescing import TokenBuffer
+from dragoman_service.engine.vllm.prefill_delay import PrefillDelay
 from dragoman_service.engine.vllm.prefill_gate import PrefillGate
 
 STATISTICS_S = 0.05
@@ -49,16 +50,22 @@ class _Gated(_SlotShortcut):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self._gate = PrefillGate(self.scheduler_config.prefill_schedule_interval)
+        self._delay = PrefillDelay()
 
     def schedule(self, throttle_prefills: bool = False) -> Any:
-        slots = self.max_num_running_reqs - len(self.running)
-        held = self._gate.holds(min(len(self.waiting), slots), len(self.running))
+        began_s, running = time.monotonic(), len(self.running)
+        startable = min(len(self.waiting), self.max_num_running_reqs - running)
+        held = self._gate.holds(startable, running, self._delay.steps)
         # The argument would also stop a prefill that has begun.
         if held and not any(request.is_prefill_chunk for request in self.running):
             throttle_prefills = True
             # Otherwise vLLM ignores the argument while requests wait for a slot.
             self.prefill_capacity_bound = False
-        return super().schedule(throttle_prefills)
+        step = super().schedule(throttle_prefills)
+        # Each sequence that is not prefilled has one token.
+        prompt_tokens = step.total_num_scheduled_tokens - len(step.num_scheduled_tokens)
+        self._delay.observe(began_s, prompt_tokens, running)
+        return step
 
 
 class _Coalescing(_Gated):
