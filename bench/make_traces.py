@@ -102,18 +102,25 @@ class SelfSimilar:
     """
 
     CLIENTS, EACH, SHAPE, ACTIVE_S, SILENT_S, LONGEST_S = 40, 25.0, 1.3, 5.0, 30.0, 1800.0
+    BEFORE_S = 3600
+    """Time before the trace, in which the clients, all active at first, fall out of step."""
 
     def __init__(self) -> None:
-        self._until = np.zeros(self.CLIENTS)
+        self._until = np.full(self.CLIENTS, -np.inf)
         self._active = np.zeros(self.CLIENTS, bool)
 
     def rate(self, second: int, draw: np.random.Generator) -> float:
         """25 requests per second for each client that is active."""
+        for passed in range(-self.BEFORE_S, 0) if second == 0 else ():
+            self._switch(passed, draw)
+        self._switch(second, draw)
+        return self.EACH * float(self._active.sum())
+
+    def _switch(self, second: int, draw: np.random.Generator) -> None:
         for client in np.flatnonzero(self._until <= second):
             self._active[client] = not self._active[client]
             least = self.ACTIVE_S if self._active[client] else self.SILENT_S
             self._until[client] = second + min(self.LONGEST_S, least * (1 + draw.pareto(self.SHAPE)))
-        return self.EACH * float(self._active.sum())
 
 
 class FlashCrowd:

@@ -50,7 +50,7 @@ class PrefillDelay:
             prompt_tokens: Tokens that it prefills.
             running: Sequences that ran before it. The time of a step after none contains an idle time.
         """
-        if len(self._steps) == 2 and all(running for *_, running in self._steps):
+        if len(self._steps) == 2 and all(busy for *_, busy in self._steps):
             (first_s, first_tokens, _), (second_s, second_tokens, _) = self._steps
             if not first_tokens and not second_tokens:
                 self._add_decode(began_s - second_s)
