@@ -131,7 +131,8 @@ def progress_of(observed: Observed, desired: int, *, applied: bool) -> Progress:
     alive = list(filter(is_live, observed.pods))
     return Progress(
         desired=desired,
-        pods=len(alive),
+        # The Deployment's status can count a pod that is not read yet.
+        pods=max(len(alive), status.get("replicas", 0)),
         ready=sum(is_true(pod, "Ready") for pod in alive),
         updated=status.get("updatedReplicas", 0),
         applied=applied and bool(deployment) and seen,

@@ -108,6 +108,15 @@ def test_deployment_that_its_controller_has_not_observed(
     assert condition(status, "Progressing") == ("True", "Applying")
 
 
+def test_a_pod_that_only_the_deployment_s_status_counts_yet_is_surplus(
+    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
+) -> None:
+    td = make_td()
+    pods = [make_pod("old", ready=True), make_pod("new", ready=True)]
+    status = status_of(td, make_observed(td, pods, replicas=3, updatedReplicas=2), Plan(), {})
+    assert condition(status, "Progressing") == ("True", "Replacing")
+
+
 def test_terminating_pods_do_not_count(
     make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
 ) -> None:

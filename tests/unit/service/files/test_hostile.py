@@ -300,6 +300,7 @@ def test_there_are_hundreds_of_broken_files_and_some_of_each_kind() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # What counts is the CPU time, which is checked below.
 @pytest.mark.parametrize("group", GROUPS)
 def test_no_file_harms_the_process(group: str) -> None:
     peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
