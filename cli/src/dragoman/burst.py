@@ -142,7 +142,7 @@ async def _until_grown(cluster: Cluster, tally: Tally, say: Callable[[str], None
     reported: set[str] = set()
     while not tally.grown.is_set():
         for phase in await cluster.loading():
-            if phase not in reported and not phase.endswith(": ready"):
+            if phase not in reported and ": ready" not in phase:
                 say(phase)
                 reported.add(phase)
         await asyncio.sleep(POLL_S)

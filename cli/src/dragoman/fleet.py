@@ -150,7 +150,8 @@ ADVICE: Mapping[str, str] = {
 def _size(manifest: Manifest, now: datetime) -> Iterator[str]:
     scaling = _status(manifest).get("scaling") or {}
     rule = f" ({scaling['rule']})" if scaling.get("rule") else ""
-    yield f"  {wanted(manifest)} replicas{rule}: {scaling.get('reason', 'no decision yet')}"
+    count = wanted(manifest)
+    yield f"  {count} replica{'' if count == 1 else 's'}{rule}: {scaling.get('reason', 'no decision yet')}"
     if measured := ", ".join(_measurements(scaling.get("signals") or {})):
         yield f"  {measured}{_age_in(scaling.get('evaluationTime'), now, ', measured {} ago')}"
     for change in scaling.get("changes") or ():

@@ -61,7 +61,7 @@ class Starting(Cluster):
     async def loading(self) -> list[str]:
         phase = next(self.phases, None)
         self.started = phase is None
-        return ["a: ready", f"b: {phase or 'ready'}"]
+        return ["a: ready 100%", f"b: {phase or 'ready 100%'}"]
 
 
 class Keeping(Cluster):

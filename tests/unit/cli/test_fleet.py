@@ -96,6 +96,10 @@ def test_one_object_is_explained() -> None:
     assert "What to do" not in text
 
 
+def test_a_single_replica_is_counted_as_one() -> None:
+    assert "  1 replica (Load): " in "\n".join(details(european(desiredReplicas=1), NOW))
+
+
 def test_a_failure_says_what_to_do_with_the_objects_name() -> None:
     found = european(conditions=[condition("Degraded", "True", "EngineFailed", "no such model")])
     (step,) = what_to_do(found)
