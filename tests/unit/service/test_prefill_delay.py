@@ -73,6 +73,16 @@ def test_idle_time_is_no_part_of_a_step() -> None:
     assert delay.steps == MIN_STEPS
 
 
+def test_idle_time_after_a_prefill_is_no_part_of_it() -> None:
+    delay, began_s = PrefillDelay(), 0.0
+    for _ in range(200):
+        for step in range(20):
+            delay.observe(began_s, 50 if step == 18 else 0, running=0 if step == 0 else 1)
+            began_s += DECODE_S
+        began_s += 60.0
+    assert delay.steps == MIN_STEPS
+
+
 def test_a_single_long_step_changes_little() -> None:
     delay = PrefillDelay()
     later_s = run(delay, launch_s=3 * DECODE_S, token_s=1e-6)

@@ -62,7 +62,8 @@ class _Gated(_SlotShortcut):
             # Otherwise vLLM ignores the argument while requests wait for a slot.
             self.prefill_capacity_bound = False
         step = super().schedule(throttle_prefills)
-        # Each sequence that is not prefilled has one token.
+        # Each sequence that is not prefilled has one token. With speculative decoding it has more: then each step looks
+        # like one with a prefill, and the delay stays the lowest.
         prompt_tokens = step.total_num_scheduled_tokens - len(step.num_scheduled_tokens)
         self._delay.observe(began_s, prompt_tokens, running)
         return step
