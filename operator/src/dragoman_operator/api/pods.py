@@ -177,7 +177,7 @@ class Admission(SpecModel):
         ge=0,
         le=1_000_000,
         description=(
-            "Maximum number of sequences (runs of the model) that wait in the pod. For example, 10 "
+            "Maximum number of sequences (runs of the model) that wait in the queue of vLLM. For example, 10 "
             "segments into 2 languages are 20 sequences. Default: 8 × engine.maxNumSeqs."
         ),
     )
