@@ -129,11 +129,11 @@ ADVICE: Mapping[str, str] = {
     "EngineFailed": "change the setting that the message names; the rest of the start is in " + _LOGS,
     "OOMKilled": "raise resources.limits.memory, or lower engine.maxNumSeqs or engine.maxModelLen",
     "ImagePullFailed": "correct spec.image, and name the registry's credentials in spec.imagePullSecrets",
-    "CreateContainerError": "create the Secret, ConfigMap or claim that the message names; see " + _PODS,
+    "CreateContainerError": "create the Secret or ConfigMap that the message names; see " + _PODS,
     "FailedMount": "create the volume that the message names; see " + _PODS,
     "QuotaExceeded": "raise the namespace's ResourceQuota, or ask for fewer replicas",
     "FailedCreate": "the cluster does not admit the pods: do what the message says",
-    "Unschedulable": "no node has what the pods ask for: free GPUs or add nodes, or lower resources; see "
+    "Unschedulable": "no node has what the pods ask for: free it or add nodes, or lower resources; see "
     + _PODS,
     "Evicted": "its node had too little disk or memory: raise resources.requests, or free the node",
     "RolledBack": "the last version runs on; change the spec to try again",

@@ -19,19 +19,19 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from dragoman_kube.kinds import DEPLOYMENT
-from dragoman_kube.objects import annotations_of, condition_of, created_at, is_deleting
+from dragoman_kube.objects import annotations_of, condition_of, created_at, is_deleting, is_true
 from dragoman_kube.times import parse_time
 from dragoman_operator.api.labels import ENGINE_CONTAINER, FETCH_CONTAINER
 from dragoman_operator.api.pods import Rollout
 from dragoman_operator.api.status import RolloutStatus
-from dragoman_operator.observed.diagnosis import Finding, diagnose
+from dragoman_operator.observed.diagnosis import Finding, diagnose, lacks_claim
 from dragoman_operator.observed.drift import is_superset
 from dragoman_operator.observed.snapshot import TEMPLATE_HASH, Manifest, Observed, is_live, template_hash
 
 MAX_FAILURES = 2
 """Failures of an engine, or of its download, that count as permanent."""
 STUCK_AFTER_S = 60.0
-"""Time after which an image that cannot be pulled, or a missing Secret or ConfigMap, counts as permanent."""
+"""Time after which an image that cannot be pulled, or a missing Secret, ConfigMap or volume, counts as permanent."""
 
 REVISION = "deployment.kubernetes.io/revision"
 """Annotation of a Deployment, and of its ReplicaSet with the same template."""
@@ -147,7 +147,11 @@ def _plain(replica_set: Manifest, template: Mapping[str, Any]) -> dict[str, Any]
 
 
 def permanent_failure(pods: Iterable[Manifest], observed: Observed) -> Finding | None:
-    """A permanent failure of one of the pods; None without one."""
+    """A permanent failure of one of the pods; None without one.
+
+    A pod that finds no node is one only if no replica serves: else the rollout waits, and nothing is lost by that.
+    """
+    serves = any(is_true(pod, "Ready") for pod in filter(is_live, observed.pods))
     for pod in pods:
         created = created_at(pod)
         status = pod.get("status", {})
@@ -156,6 +160,8 @@ def permanent_failure(pods: Iterable[Manifest], observed: Observed) -> Finding |
         for finding in diagnose(None, [pod], observed.mount_failures):
             failed = finding.reason in _AT_ONCE and failures >= MAX_FAILURES
             stuck = finding.reason in _LATER and (observed.now - created).total_seconds() >= STUCK_AFTER_S
+            if finding.reason == "Unschedulable":
+                stuck = not serves and observed.now >= _node_expected_until(pod)
             if failed or stuck:
                 return finding
     return None
@@ -192,22 +198,54 @@ def strategy(rollout: Rollout, observed: Observed) -> dict[str, object]:
 def has_no_spare_node(observed: Observed) -> bool:
     """Whether new pods cannot be scheduled beside the old ones.
 
-    It remains true until the end of the rollout; otherwise each replaced pod would wait again.
+    It remains true until all replicas are ready: otherwise each replaced pod would wait again, and a version that
+    fails once the last old pod is gone would not be rolled back.
     """
     failures = diagnose(observed.children.get(DEPLOYMENT), ())
     if any(found.reason == "QuotaExceeded" for found in failures):
         return True
-    return _mixed(observed.pods) and (replaces(observed) or unschedulable_time_left_s(observed) == 0)
+    if replaces(observed):
+        wanted = ((observed.children.get(DEPLOYMENT) or {}).get("spec") or {}).get("replicas", 1)
+        ready = sum(is_true(pod, "Ready") for pod in filter(is_live, observed.pods))
+        return _mixed(observed.pods) or ready < wanted
+    return unschedulable_time_left_s(observed) == 0
 
 
 def unschedulable_time_left_s(observed: Observed) -> float | None:
     """Seconds until an old pod is terminated for an unschedulable one, 0 if that is due; else None."""
     if not _mixed(observed.pods) or replaces(observed):
         return None
-    ends = [
-        since + timedelta(seconds=UNSCHEDULABLE_TIMEOUT_S) for since in _unschedulable_since(observed.pods)
-    ]
-    return max(0.0, (min(ends) - observed.now).total_seconds()) if ends else None
+    conditions = [condition_of(pod, "PodScheduled") or {} for pod in _without_node(observed.pods)]
+    times = [parse_time(time) for found in conditions if (time := found.get("lastTransitionTime"))]
+    return _seconds_until(times, UNSCHEDULABLE_TIMEOUT_S, observed.now)
+
+
+def time_left_s(observed: Observed) -> float | None:
+    """Seconds until an old pod is terminated for one without a node, or until the rollout has failed; else None."""
+    if not replaces(observed):
+        return unschedulable_time_left_s(observed)
+    ends = [end for pod in _without_node(observed.pods) if (end := _node_expected_until(pod)) > observed.now]
+    return _seconds_until(ends, 0.0, observed.now)
+
+
+def node_is_expected(rollout: Rollout, observed: Observed) -> bool:
+    """Whether the pods without a node are new ones that get those of old pods soon."""
+    in_rollout = rollout.surge != "Always" and (_mixed(observed.pods) or replaces(observed))
+    return in_rollout and all(
+        observed.now < _node_expected_until(pod) for pod in _without_node(observed.pods)
+    )
+
+
+def _node_expected_until(pod: Manifest) -> datetime:
+    """The time by which an old pod has been terminated for this one and its resources have been free for a while."""
+    grace_s = (pod.get("spec") or {}).get("terminationGracePeriodSeconds", 30)
+    return created_at(pod) + timedelta(seconds=UNSCHEDULABLE_TIMEOUT_S + grace_s + STUCK_AFTER_S)
+
+
+def _seconds_until(times: Iterable[datetime], delay_s: float, now: datetime) -> float | None:
+    """Seconds until the first of the times is `delay_s` ago, at least 0; None without any."""
+    left = [(time - now).total_seconds() + delay_s for time in times]
+    return max(0.0, min(left)) if left else None
 
 
 def replaces(observed: Observed) -> bool:
@@ -221,8 +259,10 @@ def _mixed(pods: Iterable[Manifest]) -> bool:
     return len({template_hash(pod) for pod in filter(is_live, pods)}) > 1
 
 
-def _unschedulable_since(pods: Iterable[Manifest]) -> list[datetime]:
-    """Times since which pods have been unschedulable."""
-    conditions = [condition_of(pod, "PodScheduled") or {} for pod in filter(is_live, pods)]
-    times = [found.get("lastTransitionTime") for found in conditions if found.get("status") == "False"]
-    return [parse_time(time) for time in times if time]
+def _without_node(pods: Iterable[Manifest]) -> list[Manifest]:
+    """Pods for which the scheduler has found no node; a missing claim is not for lack of nodes."""
+    return [
+        pod
+        for pod in filter(is_live, pods)
+        if (condition_of(pod, "PodScheduled") or {}).get("status") == "False" and not lacks_claim(pod)
+    ]

@@ -21,7 +21,7 @@ from dragoman_operator.api.labels import selector
 from dragoman_operator.api.languages import unknown_tags
 from dragoman_operator.api.status import Condition, ConditionValue, Scaling, Status
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.decision.values import Proposal
+from dragoman_operator.autoscaling.decision.values import Proposal, Rule, count_of
 from dragoman_operator.autoscaling.status import (
     ScalingView,
     changes,
@@ -33,7 +33,7 @@ from dragoman_operator.autoscaling.status import (
 from dragoman_operator.observed.diagnosis import Finding, diagnose
 from dragoman_operator.observed.snapshot import Manifest, Observed, is_live
 from dragoman_operator.resources.plan import UNDECIDED, Decisions, Plan
-from dragoman_operator.rollout import rollout_status
+from dragoman_operator.rollout import node_is_expected, rollout_status
 from dragoman_operator.tuning.view import recommendation_status, tuning_condition, tuning_status
 
 _progressing = partial(ConditionValue, "Progressing")
@@ -63,17 +63,19 @@ def progressing(found: Progress, plan: Plan, findings: list[Finding], download: 
     if plan.waiting:
         return _progressing(True, "Waiting", "; ".join(plan.waiting))
     if found.complete:
-        return _progressing(False, "Complete", f"all {found.desired} replicas run the current spec")
+        former = plan.kept is not None and plan.kept.reason is not None
+        version = "last version that worked" if former else "current spec"
+        return _progressing(False, "Complete", f"all {found.desired} replicas run the {version}")
     if not found.applied:
         return _progressing(True, "Applying", "the spec is being written to the Deployment")
-    if found.pods > found.desired:
-        reason, surplus = "Replacing", found.pods - found.desired
-        if found.updated == found.pods:
-            reason = "ScalingDown"
-        return _progressing(True, reason, f"{surplus} surplus replicas are terminating{detail}")
-    if found.updated < found.pods:
+    # Without a ready pod they are those of a new object, which the Deployment's status does not count yet.
+    if found.updated < found.pods and found.ready:
         return _progressing(
-            True, "Replacing", f"{found.updated} of {found.desired} replicas run the current spec{detail}"
+            True, "Replacing", f"{found.updated} of {found.pods} replicas run the current spec{detail}"
+        )
+    if found.pods > found.desired:
+        return _progressing(
+            True, "ScalingDown", f"{count_of(found.pods - found.desired)} too many: terminating{detail}"
         )
     return _progressing(
         True, "Starting", f"{found.ready} of {found.desired} replicas are ready, others start{detail}"
@@ -183,6 +185,8 @@ def status_of(
     findings: list[Finding] = []
     if not found.complete:
         findings = diagnose(observed.children.get(DEPLOYMENT), observed.pods, observed.mount_failures)
+        if node_is_expected(td.spec.rollout, observed):
+            findings = [finding for finding in findings if finding.reason != "Unschedulable"]
     values = [
         available(found),
         progressing(found, plan, findings, _download(observed)),
@@ -199,7 +203,7 @@ def status_of(
         selector=",".join(f"{key}={value}" for key, value in sorted(selector(td.name).items())),
         url=url_of(td, observed),
         languages=languages_column(td.spec.languages),
-        message=_message(values, sized.reason),
+        message=_message(values, sized),
         scaling=_scaling(td, scaled, sized, found.pods, old, observed.now),
         rollout=rollout_status(observed, plan.source, plan.kept, old, complete=found.complete),
         recommendation=recommendation_status(tuned) if tuned else None,
@@ -315,12 +319,15 @@ def languages_column(languages: tuple[Languages, ...]) -> str:
     return _shortened(pairs, LANGUAGES_LIMIT) or "any"
 
 
-def _message(values: list[ConditionValue], scaling: str) -> str:
+def _message(values: list[ConditionValue], sized: Proposal) -> str:
     by_type = {value.type: value for value in values}
     for name in ("Degraded", "Progressing"):
         if by_type[name].status:
             return _shortened(by_type[name].message, MESSAGE_LIMIT)
-    return _shortened(f"{by_type['Available'].message}; {scaling}", MESSAGE_LIMIT)
+    ready = by_type["Available"].message
+    # The last decision may be from before the last replica was ready.
+    text = ready if sized.rule is Rule.STARTING else f"{ready}; {sized.reason}"
+    return _shortened(text, MESSAGE_LIMIT)
 
 
 def _shortened(text: str, limit: int) -> str:

@@ -131,6 +131,15 @@ def test_no_node(make_pod: MakePod) -> None:
     )
 
 
+def test_a_claim_that_does_not_exist_is_no_lack_of_nodes(make_pod: MakePod) -> None:
+    """The scheduler reports it, not the kubelet."""
+    why = '0/1 nodes are available: persistentvolumeclaim "modles" not found. not found'
+    condition = {"type": "PodScheduled", "status": "False", "message": why}
+    assert diagnose(None, [make_pod(conditions=[condition])]) == [
+        ("FailedMount", f"pod demo-1 waits for its volumes: {why}; check the claims that the spec names")
+    ]
+
+
 def test_eviction(make_pod: MakePod) -> None:
     (finding,) = diagnose(None, [make_pod(phase="Failed", reason="Evicted", message="disk pressure")])
     assert finding == ("Evicted", "pod demo-1 was evicted: disk pressure")

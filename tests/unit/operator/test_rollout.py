@@ -14,15 +14,17 @@ from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.observed.snapshot import TEMPLATE_HASH, Observed
 from dragoman_operator.resources.children import Defaults
-from dragoman_operator.resources.plan import plan, version_of
+from dragoman_operator.resources.plan import Plan, plan, version_of
 from dragoman_operator.rollout import (
     REPLACE,
     REVISION,
     STUCK_AFTER_S,
     SURGE,
     UNSCHEDULABLE_TIMEOUT_S,
+    Kept,
     permanent_failure,
     strategy,
+    time_left_s,
     unschedulable_time_left_s,
     version_to_keep,
 )
@@ -91,9 +93,21 @@ def test_auto_surges_until_a_new_pod_has_long_found_no_node(
 def test_replacing_continues_until_the_end_of_the_rollout(
     make_td: MakeTd, mixed: Callable[..., Observed]
 ) -> None:
-    assert update_of(make_td(), mixed(0, REPLACE)) == REPLACE
-    over = mixed(0, REPLACE)
-    assert update_of(make_td(), replace(over, pods=over.pods[:1])) == SURGE
+    td = make_td(replicas=1)
+    both = mixed(0, REPLACE, replicas=1)
+    assert update_of(td, both) == REPLACE
+    assert update_of(td, replace(both, pods=both.pods[1:])) == REPLACE, (
+        "the old pod is gone, the new one not ready"
+    )
+    assert update_of(td, replace(both, pods=())) == REPLACE
+    assert update_of(td, replace(both, pods=both.pods[:1])) == SURGE
+
+
+def test_a_missing_claim_terminates_no_old_pod(make_td: MakeTd, mixed: Callable[..., Observed]) -> None:
+    observed = mixed(1000)
+    observed.pods[1]["status"]["conditions"][0]["message"] = 'persistentvolumeclaim "modles" not found'
+    assert update_of(make_td(), observed) == SURGE
+    assert unschedulable_time_left_s(observed) is None
 
 
 def test_a_pod_without_a_node_is_no_rollout_by_itself(
@@ -213,6 +227,60 @@ def test_a_replacement_that_never_mounts_is_rolled_back(
     found = version_to_keep(version, later, GENERATION)
     assert found is not None
     assert 'configmap "terms" not found' in str(found.reason)
+
+
+def test_a_replacement_that_fits_on_no_node_is_rolled_back(
+    make_td: MakeTd, mixed: Callable[..., Observed], defaults: Defaults
+) -> None:
+    td = make_td(replicas=1)
+    version = version_of(td, defaults)
+    grace_s = 75
+    limit_s = UNSCHEDULABLE_TIMEOUT_S + grace_s + STUCK_AFTER_S
+
+    def waiting(for_s: float, others: int = 0) -> Observed:
+        both = mixed(for_s, REPLACE, replicas=1 + others)
+        new = of_template(both.pods[1], "new", both.now, age_s=for_s)
+        new["spec"] = {"terminationGracePeriodSeconds": grace_s}
+        new["status"]["conditions"][0]["message"] = "0/1 nodes are available: 1 Insufficient cpu."
+        status = {"rollout": {"lastReadyTemplateHash": "old"}}
+        return replace(
+            both,
+            pods=(*both.pods[:others], new),
+            replica_sets=(former("old"), former("new")),
+            status=status,
+        )
+
+    assert version_to_keep(version, waiting(limit_s - 1), GENERATION) is None
+    assert time_left_s(waiting(limit_s - 1)) == 1
+    assert time_left_s(waiting(limit_s)) is None
+    found = version_to_keep(version, waiting(limit_s), GENERATION)
+    assert found is not None
+    assert "Insufficient cpu" in str(found.reason)
+    assert version_to_keep(version, waiting(limit_s, others=1), GENERATION) is None, "another replica serves"
+
+
+@pytest.mark.parametrize(
+    ("surge", "age_s", "is_degraded"), [("Auto", 20, False), ("Auto", 1000, True), ("Always", 20, True)]
+)
+def test_a_pod_that_gets_the_node_of_an_old_one_is_no_problem(
+    surge: str, age_s: float, is_degraded: bool, make_td: MakeTd, mixed: Callable[..., Observed]
+) -> None:
+    td = make_td(rollout={"surge": surge})
+    observed = mixed(age_s)
+    of_template(observed.pods[1], "new", observed.now, age_s=age_s)
+    status = status_of(td, observed, Plan(), {})
+    (degraded,) = (one for one in status["conditions"] if one["type"] == "Degraded")
+    assert (degraded["status"] == "True") is is_degraded
+
+
+def test_replicas_that_were_rolled_back_run_the_former_version(
+    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
+) -> None:
+    td = make_td(replicas=1)
+    observed = make_observed(td, [make_pod("a", ready=True)], updatedReplicas=1)
+    status = status_of(td, observed, Plan(kept=Kept({}, "no such model")), {})
+    (progressing,) = (one for one in status["conditions"] if one["type"] == "Progressing")
+    assert progressing["message"] == "all 1 replicas run the last version that worked"
 
 
 def test_a_surging_rollout_keeps_its_old_pods_and_needs_no_way_back(

@@ -57,6 +57,17 @@ def test_complete(make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePo
     assert status["message"] == "2 of 2 replicas are ready; spec.replicas is 2"
 
 
+def test_the_message_of_ready_replicas_does_not_say_that_they_start(
+    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
+) -> None:
+    """The last decision is from before they were ready."""
+    td = make_td(autoscaling={"minReplicas": 1, "maxReplicas": 2})
+    observed = make_observed(td, [make_pod("a", ready=True)], updatedReplicas=1)
+    view = ScalingView(1, Rule.STARTING, "kept at 1: no replica is ready yet", at=0.0)
+    status = status_of(td, observed, Plan(), {}, decisions=Decisions(view, None))
+    assert status["message"] == "1 of 1 replicas are ready"
+
+
 def test_the_progress_of_a_download(make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod) -> None:
     td, pods = make_td(), [make_pod("a"), make_pod("b")]
     for pod in pods:
@@ -79,6 +90,7 @@ def test_the_progress_of_a_download(make_td: MakeTd, make_observed: MakeObserved
     [
         ([("a", True)], 1, "Starting"),
         ([("a", True), ("b", False)], 2, "Starting"),
+        ([("a", False), ("b", False)], 0, "Starting"),
         ([("a", True), ("b", True)], 1, "Replacing"),
         ([("a", True), ("b", True), ("c", False)], 1, "Replacing"),
         ([("a", True), ("b", True), ("c", True)], 3, "ScalingDown"),
@@ -97,6 +109,16 @@ def test_under_way(
     status = status_of(td, found, Plan(), {})
     assert condition(status, "Progressing") == ("True", reason)
     assert status["message"] == message(status, "Progressing")
+
+
+def test_a_surging_rollout_counts_the_versions(
+    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
+) -> None:
+    pods = [make_pod("a", ready=True), make_pod("b", ready=True), make_pod("new")]
+    status = status_of(make_td(), make_observed(make_td(), pods, updatedReplicas=1), Plan(), {})
+    assert message(status, "Progressing") == "1 of 3 replicas run the current spec"
+    status = status_of(make_td(), make_observed(make_td(), pods, updatedReplicas=3), Plan(), {})
+    assert message(status, "Progressing") == "1 replica too many: terminating"
 
 
 def test_deployment_that_its_controller_has_not_observed(

@@ -35,7 +35,7 @@ from dragoman_operator.observed.snapshot import (
 )
 from dragoman_operator.resources.children import Defaults
 from dragoman_operator.resources.plan import Change, Decisions, Plan, is_in_sync, plan
-from dragoman_operator.rollout import unschedulable_time_left_s
+from dragoman_operator.rollout import time_left_s
 from dragoman_operator.status import status_of, status_of_bad_spec, transitions
 from dragoman_operator.tuning.loop import Tuner
 
@@ -151,7 +151,7 @@ class Reconciler:
                 pause_s = min(pause_s, SOON_S)
             elif refusals or planned.obstacles:
                 pause_s = min(pause_s, REFUSED_S)
-            if (left_s := unschedulable_time_left_s(observed)) is not None:
+            if (left_s := time_left_s(observed)) is not None:
                 pause_s = min(pause_s, left_s + ROUNDING_S)
         if any(map(is_waiting_for_volumes, observed.pods)):
             pause_s = min(pause_s, MOUNTING_S)

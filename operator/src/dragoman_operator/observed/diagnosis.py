@@ -79,11 +79,25 @@ def _of_pod(pod: Manifest) -> Iterator[Finding]:
     scheduled = condition_of(pod, "PodScheduled") or {}
     if scheduled.get("status") == "False":
         message = last_log_line(scheduled.get("message", ""))
-        yield Finding("Unschedulable", f"pod {name} cannot be scheduled: {message}")
+        if lacks_claim(pod):
+            yield Finding("FailedMount", advice(name, message))
+        else:
+            yield Finding("Unschedulable", f"pod {name} cannot be scheduled: {message}")
     volumes = pod.get("spec", {}).get("volumes") or ()
     models = [volume["image"]["reference"] for volume in volumes if "image" in volume]
     for container in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
         yield from _of_container(name, container, models)
+
+
+def lacks_claim(pod: Manifest) -> bool:
+    """Whether the scheduler waits for a PersistentVolumeClaim: it is missing, or has no volume.
+
+    Source: the messages of kube-scheduler's plugin VolumeBinding.
+    """
+    scheduled = condition_of(pod, "PodScheduled") or {}
+    return (
+        scheduled.get("status") == "False" and "persistentvolumeclaim" in scheduled.get("message", "").lower()
+    )
 
 
 def _of_volumes(pod: Manifest, failures: Mapping[str, str]) -> Iterator[Finding]:
@@ -108,7 +122,7 @@ def _of_container(pod: str, status: Mapping[str, Any], models: Iterable[str]) ->
     elif reason in _CONFIG_REASONS:
         yield Finding(
             "CreateContainerError",
-            f"pod {pod} cannot be started: {message or reason}; check Secrets, claims and podTemplate.env",
+            f"pod {pod} cannot be started: {message or reason}; check Secrets, ConfigMaps and podTemplate.env",
         )
     terminated = state.get("terminated") or (status.get("lastState") or {}).get("terminated") or {}
     if status.get("ready") or not terminated:
