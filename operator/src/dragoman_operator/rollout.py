@@ -221,11 +221,13 @@ def unschedulable_time_left_s(observed: Observed) -> float | None:
 
 
 def time_left_s(observed: Observed) -> float | None:
-    """Seconds until an old pod is terminated for one without a node, or until the rollout has failed; else None."""
+    """Seconds until time alone changes the rollout: an old pod is terminated, or a failure is permanent; else None."""
     if not replaces(observed):
         return unschedulable_time_left_s(observed)
-    ends = [end for pod in _without_node(observed.pods) if (end := _node_expected_until(pod)) > observed.now]
-    return _seconds_until(ends, 0.0, observed.now)
+    pods = [pod for pod in filter(is_live, observed.pods) if not is_true(pod, "Ready")]
+    ends = [created_at(pod) + timedelta(seconds=STUCK_AFTER_S) for pod in pods]
+    ends += map(_node_expected_until, _without_node(pods))
+    return _seconds_until((end for end in ends if end > observed.now), 0.0, observed.now)
 
 
 def node_is_expected(rollout: Rollout, observed: Observed) -> bool:

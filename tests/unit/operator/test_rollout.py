@@ -253,6 +253,9 @@ def test_a_replacement_that_fits_on_no_node_is_rolled_back(
     assert version_to_keep(version, waiting(limit_s - 1), GENERATION) is None
     assert time_left_s(waiting(limit_s - 1)) == 1
     assert time_left_s(waiting(limit_s)) is None
+    assert time_left_s(waiting(1)) == STUCK_AFTER_S - 1, (
+        "other failures are permanent earlier, and cause no event"
+    )
     found = version_to_keep(version, waiting(limit_s), GENERATION)
     assert found is not None
     assert "Insufficient cpu" in str(found.reason)
