@@ -178,8 +178,8 @@ def _failures(container: Mapping[str, Any]) -> int:
 
 
 UNSCHEDULABLE_TIMEOUT_S = 10.0
-"""Time for which a new pod may be unschedulable before an old one is terminated: a terminating pod frees its GPU
-within seconds, and a node from a cluster autoscaler takes minutes (`surge: Always` waits for it)."""
+"""Time for which a new pod may be unschedulable before an old one is terminated: a node from a cluster autoscaler takes
+minutes (`surge: Always` waits for it)."""
 
 SURGE: dict[str, object] = {"maxSurge": 1, "maxUnavailable": 0}
 REPLACE: dict[str, object] = {"maxSurge": 0, "maxUnavailable": 1}
@@ -212,12 +212,21 @@ def has_no_spare_node(observed: Observed) -> bool:
 
 
 def unschedulable_time_left_s(observed: Observed) -> float | None:
-    """Seconds until an old pod is terminated for an unschedulable one, 0 if that is due; else None."""
+    """Seconds until an old pod is terminated for an unschedulable one, 0 if that is due; else None.
+
+    Once a pod of the new version has found a node, the next one gets that of the old pod which terminated for it, and
+    has the time of a termination more.
+    """
     if not _mixed(observed.pods) or replaces(observed):
         return None
-    conditions = [condition_of(pod, "PodScheduled") or {} for pod in _without_node(observed.pods)]
-    times = [parse_time(time) for found in conditions if (time := found.get("lastTransitionTime"))]
-    return _seconds_until(times, UNSCHEDULABLE_TIMEOUT_S, observed.now)
+    waiting = _without_node(observed.pods)
+    placed = {template_hash(pod) for pod in filter(is_live, observed.pods) if pod not in waiting}
+    ends = []
+    for pod in waiting:
+        if since := (condition_of(pod, "PodScheduled") or {}).get("lastTransitionTime"):
+            limit_s = UNSCHEDULABLE_TIMEOUT_S + (_grace_s(pod) if template_hash(pod) in placed else 0)
+            ends.append(parse_time(since) + timedelta(seconds=limit_s))
+    return _seconds_until(ends, observed.now)
 
 
 def time_left_s(observed: Observed) -> float | None:
@@ -227,7 +236,7 @@ def time_left_s(observed: Observed) -> float | None:
     pods = [pod for pod in filter(is_live, observed.pods) if not is_true(pod, "Ready")]
     ends = [created_at(pod) + timedelta(seconds=STUCK_AFTER_S) for pod in pods]
     ends += map(_node_expected_until, _without_node(pods))
-    return _seconds_until((end for end in ends if end > observed.now), 0.0, observed.now)
+    return _seconds_until((end for end in ends if end > observed.now), observed.now)
 
 
 def node_is_expected(rollout: Rollout, observed: Observed) -> bool:
@@ -240,13 +249,17 @@ def node_is_expected(rollout: Rollout, observed: Observed) -> bool:
 
 def _node_expected_until(pod: Manifest) -> datetime:
     """The time by which an old pod has been terminated for this one and its resources have been free for a while."""
-    grace_s = (pod.get("spec") or {}).get("terminationGracePeriodSeconds", 30)
-    return created_at(pod) + timedelta(seconds=UNSCHEDULABLE_TIMEOUT_S + grace_s + STUCK_AFTER_S)
+    return created_at(pod) + timedelta(seconds=UNSCHEDULABLE_TIMEOUT_S + _grace_s(pod) + STUCK_AFTER_S)
 
 
-def _seconds_until(times: Iterable[datetime], delay_s: float, now: datetime) -> float | None:
-    """Seconds until the first of the times is `delay_s` ago, at least 0; None without any."""
-    left = [(time - now).total_seconds() + delay_s for time in times]
+def _grace_s(pod: Manifest) -> float:
+    """Maximum time of its termination."""
+    return float((pod.get("spec") or {}).get("terminationGracePeriodSeconds", 30))
+
+
+def _seconds_until(times: Iterable[datetime], now: datetime) -> float | None:
+    """Seconds until the first of the times, at least 0; None without any."""
+    left = [(time - now).total_seconds() for time in times]
     return max(0.0, min(left)) if left else None
 
 

@@ -71,7 +71,7 @@ def progressing(found: Progress, plan: Plan, findings: list[Finding], download: 
     # Without a ready pod they are those of a new object, which the Deployment's status does not count yet.
     if found.updated < found.pods and found.ready:
         return _progressing(
-            True, "Replacing", f"{found.updated} of {found.pods} replicas run the current spec{detail}"
+            True, "Replacing", f"{found.updated} of {found.pods} pods have the current spec{detail}"
         )
     if found.pods > found.desired:
         return _progressing(

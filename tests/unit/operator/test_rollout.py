@@ -90,6 +90,21 @@ def test_auto_surges_until_a_new_pod_has_long_found_no_node(
     assert update_of(td, mixed(UNSCHEDULABLE_TIMEOUT_S)) == REPLACE
 
 
+def test_a_surge_waits_for_the_node_of_an_old_pod_that_terminates(
+    make_td: MakeTd, mixed: Callable[..., Observed], make_pod: MakePod
+) -> None:
+    """The first new pod found a node, so there is one to spare: the next one gets that of the pod it replaced."""
+    grace_s = 85
+    observed = mixed(UNSCHEDULABLE_TIMEOUT_S)
+    first = of_template(make_pod("first", ready=True), "new", observed.now)
+    second = observed.pods[1] | {"spec": {"terminationGracePeriodSeconds": grace_s}}
+    observed = replace(observed, pods=(observed.pods[0], first, second))
+    assert update_of(make_td(), observed) == SURGE
+    assert time_left_s(observed) == grace_s
+    later = replace(observed, now=observed.now + timedelta(seconds=grace_s))
+    assert update_of(make_td(), later) == REPLACE
+
+
 def test_replacing_continues_until_the_end_of_the_rollout(
     make_td: MakeTd, mixed: Callable[..., Observed]
 ) -> None:

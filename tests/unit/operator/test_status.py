@@ -116,7 +116,7 @@ def test_a_surging_rollout_counts_the_versions(
 ) -> None:
     pods = [make_pod("a", ready=True), make_pod("b", ready=True), make_pod("new")]
     status = status_of(make_td(), make_observed(make_td(), pods, updatedReplicas=1), Plan(), {})
-    assert message(status, "Progressing") == "1 of 3 replicas run the current spec"
+    assert message(status, "Progressing") == "1 of 3 pods have the current spec"
     status = status_of(make_td(), make_observed(make_td(), pods, updatedReplicas=3), Plan(), {})
     assert message(status, "Progressing") == "1 replica too many: terminating"
 

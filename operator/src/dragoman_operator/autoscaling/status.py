@@ -352,4 +352,5 @@ def _between(spec: TranslationDeploymentSpec) -> Proposal:
     scaling = spec.autoscaling
     low, high = (scaling.lowest_replicas, scaling.max_replicas) if scaling else (0, spec.replicas)
     replicas = min(max(spec.replicas, low), high)
-    return Proposal(replicas, Rule.RESUMED, f"spec.replicas {spec.replicas} limited to {low}–{high}")
+    limits = "" if replicas == spec.replicas else f", minReplicas is {low} and maxReplicas {high}"
+    return Proposal(replicas, Rule.RESUMED, f"spec.replicas is {spec.replicas}{limits}")
