@@ -240,7 +240,11 @@ def time_left_s(observed: Observed) -> float | None:
 
 
 def node_is_expected(rollout: Rollout, observed: Observed) -> bool:
-    """Whether the pods without a node are new ones that get those of old pods soon."""
+    """Whether the pods without a node get those of terminating pods soon, or of old pods in a rollout."""
+    # The API server sets the time of a deletion to the end of the grace period.
+    ends = [pod["metadata"]["deletionTimestamp"] for pod in observed.pods if is_deleting(pod)]
+    if any(parse_time(end) > observed.now for end in ends):
+        return True
     in_rollout = rollout.surge != "Always" and (_mixed(observed.pods) or replaces(observed))
     return in_rollout and all(
         observed.now < _node_expected_until(pod) for pod in _without_node(observed.pods)

@@ -291,6 +291,21 @@ def test_a_pod_that_gets_the_node_of_an_old_one_is_no_problem(
     assert (degraded["status"] == "True") is is_degraded
 
 
+def test_a_pod_that_gets_the_node_of_a_terminating_one_is_no_problem(
+    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
+) -> None:
+    td = make_td(replicas=1)
+    observed = make_observed(td)
+    waiting = placeless(of_template(make_pod("new"), "same", observed.now), observed.now, 5)
+    leaving = of_template(make_pod("old"), "same", observed.now)
+    reasons = []
+    for left_s in (30, -1):
+        leaving["metadata"]["deletionTimestamp"] = stamp(observed.now, -left_s)
+        status = status_of(td, replace(observed, pods=(waiting, leaving)), Plan(), {})
+        reasons += [one["reason"] for one in status["conditions"] if one["type"] == "Degraded"]
+    assert reasons == ["AsExpected", "Unschedulable"]
+
+
 def test_replicas_that_were_rolled_back_run_the_former_version(
     make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
 ) -> None:

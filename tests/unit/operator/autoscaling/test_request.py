@@ -40,7 +40,7 @@ def test_lower_number_is_used_as_far_as_the_load_of_the_window_allows(build: Any
     proposal, _ = request(clock.policy, clock.history, 5, 1, clock.now)
     assert proposal.replicas == 4
     assert proposal.reason == (
-        "4 replicas: 1 requested in spec.replicas; the load required at most 3.5 in the last 5 min"
+        "4 replicas: 1 requested in spec.replicas; the load required at most 3.5 replicas in the last 5 min"
     )
 
 

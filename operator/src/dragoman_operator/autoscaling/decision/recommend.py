@@ -166,7 +166,7 @@ def request(
         return Proposal(kept, Rule.REQUESTED, f"kept at {kept}: {reason}, but {problem}"), history
     peak = history.peak(now - history.window_s - slack_s)
     replicas = min(desired, policy.bounded(max(replicas, round_up(peak), history.kept)))
-    reason += f"; the load required at most {peak:.1f} in the last {duration(history.window_s)}"
+    reason += f"; the load required at most {peak:.1f} replicas in the last {duration(history.window_s)}"
     return Proposal(replicas, Rule.REQUESTED, f"{count_of(replicas)}: {reason}"), history
 
 

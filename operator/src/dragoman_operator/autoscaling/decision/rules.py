@@ -271,7 +271,7 @@ def _scale_down(context: Context, kept: int) -> Proposal:
     window_s = history.window_s
     slack_s = policy.tick_s / 2  # ticks are not exactly periodic
     peak = history.peak(now - window_s - slack_s)
-    required = f"the load required at most {peak:.1f} in the last {duration(window_s)}"
+    required = f"the load required at most {peak:.1f} replicas in the last {duration(window_s)}"
     loaded = max(1, round_up(peak))
     if history.kept > loaded:
         required += f"; {describe_expected(history.expected, policy.target_queue_time_s)}"
