@@ -68,12 +68,12 @@ def progressing(found: Progress, plan: Plan, findings: list[Finding], download: 
         return _progressing(False, "Complete", f"all {found.desired} replicas run the {version}")
     if not found.applied:
         return _progressing(True, "Applying", "the spec is being written to the Deployment")
-    # Without a ready pod they are those of a new object, which the Deployment's status does not count yet.
+    # Without a ready pod the others start: the Deployment's status does not count those of a new object at once.
     if found.updated < found.pods and found.ready:
         return _progressing(
             True, "Replacing", f"{found.updated} of {found.pods} pods have the current spec{detail}"
         )
-    if found.pods > found.desired:
+    if found.pods > found.desired and found.updated == found.pods:
         return _progressing(
             True, "ScalingDown", f"{count_of(found.pods - found.desired)} too many: terminating{detail}"
         )

@@ -91,6 +91,7 @@ def test_the_progress_of_a_download(make_td: MakeTd, make_observed: MakeObserved
         ([("a", True)], 1, "Starting"),
         ([("a", True), ("b", False)], 2, "Starting"),
         ([("a", False), ("b", False)], 0, "Starting"),
+        ([("a", False), ("b", False), ("c", False)], 1, "Starting"),
         ([("a", True), ("b", True)], 1, "Replacing"),
         ([("a", True), ("b", True), ("c", False)], 1, "Replacing"),
         ([("a", True), ("b", True), ("c", True)], 3, "ScalingDown"),

@@ -95,9 +95,8 @@ def lacks_claim(pod: Manifest) -> bool:
     Source: the messages of kube-scheduler's plugin VolumeBinding.
     """
     scheduled = condition_of(pod, "PodScheduled") or {}
-    return (
-        scheduled.get("status") == "False" and "persistentvolumeclaim" in scheduled.get("message", "").lower()
-    )
+    message = str(scheduled.get("message") or "").lower()
+    return scheduled.get("status") == "False" and "persistentvolumeclaim" in message
 
 
 def _of_volumes(pod: Manifest, failures: Mapping[str, str]) -> Iterator[Finding]:
