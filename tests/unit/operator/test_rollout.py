@@ -97,7 +97,7 @@ def test_a_surge_waits_for_the_node_of_an_old_pod_that_terminates(
     grace_s = 85
     observed = mixed(UNSCHEDULABLE_TIMEOUT_S)
     first = of_template(make_pod("first", ready=True), "new", observed.now)
-    second = observed.pods[1] | {"spec": {"terminationGracePeriodSeconds": grace_s}}
+    second = dict(observed.pods[1]) | {"spec": {"terminationGracePeriodSeconds": grace_s}}
     observed = replace(observed, pods=(observed.pods[0], first, second))
     assert update_of(make_td(), observed) == SURGE
     assert time_left_s(observed) == grace_s
@@ -254,7 +254,7 @@ def test_a_replacement_that_fits_on_no_node_is_rolled_back(
 
     def waiting(for_s: float, others: int = 0) -> Observed:
         both = mixed(for_s, REPLACE, replicas=1 + others)
-        new = of_template(both.pods[1], "new", both.now, age_s=for_s)
+        new = of_template(dict(both.pods[1]), "new", both.now, age_s=for_s)
         new["spec"] = {"terminationGracePeriodSeconds": grace_s}
         new["status"]["conditions"][0]["message"] = "0/1 nodes are available: 1 Insufficient cpu."
         status = {"rollout": {"lastReadyTemplateHash": "old"}}
@@ -285,7 +285,7 @@ def test_a_pod_that_gets_the_node_of_an_old_one_is_no_problem(
 ) -> None:
     td = make_td(rollout={"surge": surge})
     observed = mixed(age_s)
-    of_template(observed.pods[1], "new", observed.now, age_s=age_s)
+    of_template(dict(observed.pods[1]), "new", observed.now, age_s=age_s)
     status = status_of(td, observed, Plan(), {})
     (degraded,) = (one for one in status["conditions"] if one["type"] == "Degraded")
     assert (degraded["status"] == "True") is is_degraded
