@@ -151,7 +151,7 @@ def permanent_failure(pods: Iterable[Manifest], observed: Observed) -> Finding |
 
     A pod that finds no node is one only if no replica serves: else the rollout waits, and nothing is lost by that.
     """
-    serves = any(is_true(pod, "Ready") for pod in filter(is_live, observed.pods))
+    serves = _serves(observed)
     for pod in pods:
         created = created_at(pod)
         status = pod.get("status", {})
@@ -198,16 +198,15 @@ def strategy(rollout: Rollout, observed: Observed) -> dict[str, object]:
 def has_no_spare_node(observed: Observed) -> bool:
     """Whether new pods cannot be scheduled beside the old ones.
 
-    It remains true until all replicas are ready: otherwise each replaced pod would wait again, and a version that
-    fails once the last old pod is gone would not be rolled back.
+    It remains true until all pods have one version, and one of them is ready: otherwise each replaced pod would wait
+    again, and a version that fails once the last old pod is gone would not be rolled back.
     """
     failures = diagnose(observed.children.get(DEPLOYMENT), ())
     if any(found.reason == "QuotaExceeded" for found in failures):
         return True
     if replaces(observed):
         wanted = ((observed.children.get(DEPLOYMENT) or {}).get("spec") or {}).get("replicas", 1)
-        ready = sum(is_true(pod, "Ready") for pod in filter(is_live, observed.pods))
-        return _mixed(observed.pods) or ready < wanted
+        return _mixed(observed.pods) or (wanted > 0 and not _serves(observed))
     return unschedulable_time_left_s(observed) == 0
 
 
@@ -272,6 +271,10 @@ def replaces(observed: Observed) -> bool:
     deployment = observed.children.get(DEPLOYMENT) or {}
     update = ((deployment.get("spec") or {}).get("strategy") or {}).get("rollingUpdate") or {}
     return update.get("maxSurge") == 0
+
+
+def _serves(observed: Observed) -> bool:
+    return any(is_true(pod, "Ready") for pod in filter(is_live, observed.pods))
 
 
 def _mixed(pods: Iterable[Manifest]) -> bool:

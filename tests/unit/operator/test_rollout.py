@@ -118,6 +118,16 @@ def test_replacing_continues_until_the_end_of_the_rollout(
     assert update_of(td, replace(both, pods=both.pods[:1])) == SURGE
 
 
+def test_a_version_that_serves_is_rolled_out_even_if_other_replicas_find_no_node(
+    make_td: MakeTd, mixed: Callable[..., Observed]
+) -> None:
+    """Else it could be rolled back much later, for a failure that its rollout has nothing to do with."""
+    observed = mixed(1000, REPLACE)
+    for pod in observed.pods:
+        pod["metadata"]["labels"][TEMPLATE_HASH] = "new"
+    assert update_of(make_td(), observed) == SURGE
+
+
 def test_a_missing_claim_terminates_no_old_pod(make_td: MakeTd, mixed: Callable[..., Observed]) -> None:
     observed = mixed(1000)
     observed.pods[1]["status"]["conditions"][0]["message"] = 'persistentvolumeclaim "modles" not found'
