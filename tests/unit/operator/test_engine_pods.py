@@ -120,15 +120,23 @@ def test_samples_count_desired_replicas_without_a_pod() -> None:
     scraped = {"uid-a": ReplicaSample(T0, 1.0, 2.0)}
     pods = [pod("a"), pod("b"), pod("c", ready=False, start_s=10)]
     load = TotalLoad(queued=3, not_reporting=1)
-    samples = samples_of(5, T0 + 50, pods, scraped, load, 30.0, T0 + 60)
+    samples = samples_of(5, T0 + 50, pods, scraped, load, Starts((30.0,)), T0 + 60)
     assert samples.replicas == (scraped["uid-a"], ReplicaSample(None))
     assert (samples.desired, samples.pending, samples.pending_s) == (5, 3, 50.0)
     assert (samples.queued, samples.routers_not_reporting, samples.time_to_ready_s) == (3.0, 1, 30.0)
 
 
 def test_more_pods_than_desired_are_starting_in_a_rollout() -> None:
-    samples = samples_of(1, T0, [pod("a"), pod("b", ready=False)], {}, TotalLoad(), None, T0 + 60)
+    samples = samples_of(1, T0, [pod("a"), pod("b", ready=False)], {}, TotalLoad(), Starts(), T0 + 60)
     assert (samples.pending, samples.pending_s) == (1, 30.0)
+
+
+def test_starts_may_be_cancelled_of_pods_that_were_never_ready_and_not_in_a_rollout() -> None:
+    pods = [pod("a"), replace(pod("b"), ready=False), replace(pod("c"), ready=False)]
+    starts = Starts(starting=frozenset({"uid-c"}))
+    assert samples_of(3, T0, pods, {}, TotalLoad(), starts, T0 + 60).cancellable == 1
+    rollout = [replace(pods[0], template="old"), *pods[1:]]
+    assert samples_of(3, T0, rollout, {}, TotalLoad(), starts, T0 + 60).cancellable == 0
 
 
 def test_deletion_cost_is_the_number_of_requests_and_the_maximum_without_metrics() -> None:

@@ -46,6 +46,7 @@ class Dragoman:
             replicas=self._samples(view),
             pending=view.pending,
             pending_s=0.0 if self._pending_since is None else view.now_s - self._pending_since,
+            cancellable=view.pending,
             queued=view.queued,
             time_to_ready_s=self._start_up_s,
         )

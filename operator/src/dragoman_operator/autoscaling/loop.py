@@ -186,7 +186,7 @@ class Autoscaler:
             pods,
             scraped.samples,
             load,
-            deployment.starts.time_to_ready_s,
+            deployment.starts,
             now,
         )
         decision = recommend(policy, samples, before.history, now)

@@ -81,7 +81,7 @@ def samples_of(
     pods: Sequence[EnginePod],
     samples: Mapping[str, ReplicaSample],
     load: TotalLoad,
-    time_to_ready_s: float | None,
+    starts: Starts,
     now: float,
 ) -> Samples:
     """The input of `recommend`.
@@ -92,12 +92,14 @@ def samples_of(
     waiting = [pod.changed_s for pod in pods if not pod.ready]
     if desired > len(pods):
         waiting.append(requested_at_s)
+    rollout = len({pod.template for pod in pods}) > 1
     return Samples(
         desired=desired,
         replicas=tuple(samples.get(pod.uid, ReplicaSample(None)) for pod in ready),
         pending=max(0, max(len(pods), desired) - len(ready)),
         pending_s=max(0.0, now - min(waiting)) if waiting else 0.0,
+        cancellable=0 if rollout else sum(pod.uid in starts.starting for pod in pods),
         queued=float(load.queued),
-        time_to_ready_s=time_to_ready_s,
+        time_to_ready_s=starts.time_to_ready_s,
         routers_not_reporting=load.not_reporting,
     )

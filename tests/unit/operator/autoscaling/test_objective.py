@@ -77,6 +77,15 @@ def test_before_any_rise_one_is_extrapolated_where_a_start_is_short():
     assert not plan(SMOOTH, 0.95, start=12).extrapolates
 
 
+@pytest.mark.parametrize(("start", "surplus_intervals"), [(4, 4), (12, 6)], ids=["20 s", "60 s"])
+def test_a_replay_cancels_starts_30_s_after_the_last_scale_up(start, surplus_intervals):
+    work, none = [1.0] * 20, [0.0] * 20
+    load = Load(work, none, [5.0, *none[1:]], none, [1] * 20)
+    assert replay(load, replace(FLEET, start=start), 1).cost == pytest.approx(
+        (20 + 5 * surplus_intervals) / 20
+    )
+
+
 def test_too_low_a_maximum_is_used_up():
     assert plan(BURSTS, 0.99, max_replicas=3).kept == 3
 

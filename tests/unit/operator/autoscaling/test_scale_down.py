@@ -72,6 +72,55 @@ def test_no_scale_down_while_replicas_start(build):
     assert clock.decisions[-1].reason == "kept at 4: 1 is starting"
 
 
+def test_starts_that_the_load_no_longer_requires_are_cancelled(build):
+    clock = build.clock(3)
+    clock.tick(200, running=2, desired=5, pending=2, pending_s=60, cancellable=2, follow=False)
+    decision = clock.decisions[-1]
+    assert (decision.replicas, decision.rule) == (3, Rule.CANCELLED)
+    assert decision.reason == "3 replicas: the load required at most 0.2 replicas in the last 5 min"
+    assert clock.history.last_scale_down is None
+
+
+def test_only_starts_are_cancelled_and_replicas_that_were_ready_before_are_not(build):
+    clock = build.clock(3)
+    clock.tick(200, running=2, desired=5, pending=2, pending_s=60, cancellable=1, follow=False)
+    assert clock.decisions[-1].replicas == 4
+
+
+def test_surplus_pods_that_start_do_not_allow_a_scale_down_of_ready_ones(build):
+    clock = build.clock(3)
+    clock.tick(200, running=2, desired=3, pending=1, pending_s=60, cancellable=1, follow=False)
+    assert clock.decisions[-1].reason == "kept at 3: 1 is starting"
+
+
+def test_starts_are_cancelled_30_s_after_the_last_scale_up(build):
+    clock = build.clock(2)
+    clock.tick(200, running=4, finished_per_s=20)
+    desired = clock.tick(2, running=20, waiting=80, finished_per_s=100, follow=False).replicas
+    assert desired > 2
+    starting = {"desired": desired, "pending": desired - 2, "cancellable": desired - 2, "follow": False}
+    while (decision := clock.tick(running=20, waiting=80, finished_per_s=100, **starting)).replicas > desired:
+        starting |= {
+            "desired": decision.replicas,
+            "pending": decision.replicas - 2,
+            "cancellable": decision.replicas - 2,
+        }
+    assert decision.rule is Rule.STARTING
+    began = clock.history.scale_ups[-1][0]
+    while clock.tick(running=1, finished_per_s=1, **starting).rule is Rule.STARTING:
+        assert clock.now - began <= 600
+    assert clock.decisions[-1].rule is Rule.CANCELLED
+    assert clock.now - began >= 30
+
+
+def test_the_reason_names_a_minimum_above_the_load(build):
+    clock = build.clock(2, min_replicas=2)
+    clock.tick(100, running=2)
+    assert clock.decisions[-1].reason == (
+        "2 replicas: the load required at most 0.2 replicas in the last 5 min; minReplicas is 2"
+    )
+
+
 def test_a_replica_that_will_never_start_does_not_keep_the_others(build):
     clock = build.clock(3)
     clock.tick(200, running=2, desired=4, pending=1, pending_s=3600, follow=False)

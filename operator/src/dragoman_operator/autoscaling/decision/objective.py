@@ -17,6 +17,7 @@ from itertools import accumulate
 from statistics import median
 
 from dragoman_operator.autoscaling.decision.observation import (
+    CANCEL_AFTER_S,
     DEVIATIONS,
     FULL_RATIO,
     RISE_S,
@@ -244,13 +245,14 @@ class Replayed:
 def replay(load: Load, fleet: Fleet, kept: int) -> Replayed:
     """Serve these arrivals with at least `kept` replicas.
 
-    The fleet scales up as the rules do: to the load, and by the replicas whose queue is too long. New requests go to
-    the shortest queue, so those of new replicas do not wait behind the backlog of the old ones.
+    The fleet scales up as the rules do: to the load, and by the replicas whose queue is too long. While replicas start,
+    only these are removed, not before `CANCEL_AFTER_S`. New requests go to the shortest queue, so those of new
+    replicas do not wait behind the backlog of the old ones.
     """
     wait, most, start = fleet.wait, fleet.max_replicas, fleet.start
     kept = max(1, kept)
     starting: deque[tuple[int, int]] = deque()
-    started = 0
+    started, scaled_up = 0, 0
     free, queue = max(kept, min(most, math.ceil(load.work[0]))), 0.0
     behind, backlog = 0, 0.0  # replicas with a longer queue, which new requests avoid
     late = cost = 0.0
@@ -286,12 +288,25 @@ def replay(load: Load, fleet: Fleet, kept: int) -> Replayed:
                 wanted = max(wanted, math.ceil(certain / FULL_RATIO - 1e-9))
         if slow:
             wanted = max(wanted, slow + math.ceil(SURPLUS * certain / FULL_RATIO - 1e-9))
-        if wanted > most:
-            wanted = most
+        wanted = min(wanted, most)
         cost += there
         if wanted > there:
             starting.append((now + start, wanted - there))
-            started += wanted - there
+            started, scaled_up = started + wanted - there, now
+        elif started and (now - scaled_up) * ARRIVALS_S >= CANCEL_AFTER_S:
+            started -= _cancel(starting, there - wanted)
         elif wanted < there and not started and not behind:
             free = wanted
     return Replayed(late / (sum(load.work) or 1.0), cost / len(load.work))
+
+
+def _cancel(starting: deque[tuple[int, int]], surplus: int) -> int:
+    """Cancel up to `surplus` starts, the latest first. Returns how many."""
+    left = surplus
+    while starting and left:
+        ready_at, added = starting.pop()
+        fewer = min(added, left)
+        left -= fewer
+        if fewer < added:
+            starting.append((ready_at, added - fewer))
+    return surplus - left

@@ -113,6 +113,10 @@ TOLERANCE = 0.1
 FULL_RATIO = 0.95
 """Ratio of `max_num_seqs` up to which a replica is expected to accept new requests without a queue."""
 
+CANCEL_AFTER_S = 30.0
+"""Time since the last scale-up from which starts are cancelled that the load no longer requires: without it, a load
+that changes within seconds would create and delete pods at each tick."""
+
 SURPLUS = 1.5
 """Capacity for new requests as a multiple of the arrivals, once replicas have too long a queue: with exactly as much
 as arrives no queue gets shorter, and a flash crowd has grown by the time the replicas are ready."""

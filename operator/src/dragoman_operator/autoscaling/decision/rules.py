@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from dragoman_operator.autoscaling.decision.observation import (
+    CANCEL_AFTER_S,
     FULL_RATIO,
     REFUSED_RATIO,
     SURPLUS,
@@ -238,7 +239,8 @@ def scale_down_or_keep(context: Context) -> Proposal:
         return Proposal(kept, Rule.METRICS, reason)
     if samples.pending and samples.pending_s < max(STUCK_S, STUCK_STARTS * samples.start_s):
         starting = f"{samples.pending} {'is' if samples.pending == 1 else 'are'} starting"
-        return Proposal(kept, Rule.STARTING, f"kept at {kept}: {starting}")
+        keep = Proposal(kept, Rule.STARTING, f"kept at {kept}: {starting}")
+        return _keep_requested(context, _cancel_starts(context, kept) or keep)
     return _keep_requested(context, _idle(context) or _scale_down(context, kept))
 
 
@@ -265,8 +267,30 @@ def _idle(context: Context) -> Proposal | None:
     return Proposal(0, Rule.IDLE, f"0 replicas: no requests for {idle_s:.0f} s")
 
 
+def _cancel_starts(context: Context, kept: int) -> Proposal | None:
+    """Without the starts that the load no longer requires; None if all of them continue.
+
+    They have not served yet, so the interval between scale-downs does not apply, and none begins.
+    """
+    samples, history = context.samples, context.history
+    slack_s = context.policy.tick_s / 2
+    if any(context.now - at < CANCEL_AFTER_S - slack_s for at, _ in history.scale_ups):
+        return None
+    proposal = _scale_down_to_load(context, kept, max(samples.ready, kept - samples.cancellable))
+    return replace(proposal, rule=Rule.CANCELLED) if proposal.replicas < kept else None
+
+
 def _scale_down(context: Context, kept: int) -> Proposal:
     """The maximum that the load required within the window, once all of it was observed."""
+    proposal = _scale_down_to_load(context, kept)
+    last, now = context.history.last_scale_down, context.now
+    if proposal.replicas < kept and last is not None and now - last < MIN_INTERVAL_S:
+        return Proposal(kept, Rule.STABILIZED, f"kept at {kept}: scaled down less than a minute ago")
+    return proposal
+
+
+def _scale_down_to_load(context: Context, kept: int, least: int = 1) -> Proposal:
+    """As `_scale_down`, to at least `least`, however recent the last scale-down is."""
     policy, history, now = context.policy, context.history, context.now
     window_s = history.window_s
     slack_s = policy.tick_s / 2  # ticks are not exactly periodic
@@ -275,9 +299,11 @@ def _scale_down(context: Context, kept: int) -> Proposal:
     loaded = max(1, round_up(peak))
     if history.kept > loaded:
         required += f"; {describe_expected(history.expected, policy.target_queue_time_s)}"
-    needed = max(loaded, history.kept)
+    needed = max(loaded, history.kept, least)
     if needed < kept:
         needed = max(needed, _required_soon(context, loaded))
+    if needed < policy.min_replicas:
+        required += f"; minReplicas is {policy.min_replicas}"
     needed = policy.bounded(needed)
     if kept - needed < max(1.0, MIN_CHANGE_RATIO * kept):
         return Proposal(kept, Rule.STEADY, f"{count_of(kept)}: {required}")
@@ -286,8 +312,6 @@ def _scale_down(context: Context, kept: int) -> Proposal:
         of = f"{duration(observed_s)} of the {duration(window_s)} stabilization window"
         reason = f"kept at {kept}: observed for {of}"
         return Proposal(kept, Rule.STABILIZED, reason)
-    if history.last_scale_down is not None and now - history.last_scale_down < MIN_INTERVAL_S:
-        return Proposal(kept, Rule.STABILIZED, f"kept at {kept}: scaled down less than a minute ago")
     return Proposal(needed, Rule.SCALE_DOWN, f"{count_of(needed)}: {required}")
 
 

@@ -331,6 +331,7 @@ class Samples:
         replicas: One sample for each ready replica, in any order; a replica without metrics has one too.
         pending: Replicas that exist, or are desired, and are not ready.
         pending_s: Age of the oldest of them, seconds.
+        cancellable: Those of them whose start may be cancelled: they were never ready, and there is no rollout.
         queued: Requests queued at the routers because no replica is ready.
         time_to_ready_s: Measured from the creation of a replica to its readiness; None before the first.
         routers_not_reporting: Routers without a load report; they may have queued requests.
@@ -340,6 +341,7 @@ class Samples:
     replicas: tuple[ReplicaSample, ...]
     pending: int = 0
     pending_s: float = 0.0
+    cancellable: int = 0
     queued: float = 0.0
     time_to_ready_s: float | None = None
     routers_not_reporting: int = 0
@@ -371,6 +373,7 @@ class Rule(StrEnum):
     STEADY = "Steady"
     STABILIZED = "ScaleDownStabilized"
     SCALE_DOWN = "ScaleDown"
+    CANCELLED = "StartsCancelled"
     IDLE = "Idle"
     REQUESTED = "Requested"
     RESUMED = "Resumed"
