@@ -15,9 +15,11 @@ from dragoman import sentences
 from dragoman.cluster import Cluster, RefusedForLoad
 
 POLL_S = 0.25
+WHILE_STARTING = 20
+"""Requests at once until the new pod is ready: few, so that it gets to start on a small machine, and more than the
+first pod runs at once (16), as the autoscaler cancels a start that the load no longer requires."""
 AFTERWARDS = 4
-"""Requests at once after the burst: there is always one under way that could be lost, and on a small machine the new
-pod gets to start."""
+"""Requests at once from then on: there is always one under way that could be lost."""
 SERVED_BY_ALL_S = 6.0
 """For how long these go on once the new pod is ready, so that it gets its share and the operator, which decides every
 5 s, has seen it."""
@@ -121,10 +123,11 @@ async def burst(
         load.keep(in_flight)
         async with asyncio.timeout(timeout_s):
             await tally.scaled_up.wait()
-            say(f"the burst ends; {AFTERWARDS} sentences at once from here")
-            load.keep(AFTERWARDS)
+            say(f"the burst ends; {WHILE_STARTING} sentences at once until the other pod is ready")
+            load.keep(WHILE_STARTING)
             await _until_grown(cluster, tally, say)
-        say(f"{tally.replicas_max} replicas are ready")
+        say(f"{tally.replicas_max} replicas are ready; {AFTERWARDS} sentences at once from here")
+        load.keep(AFTERWARDS)
         await asyncio.sleep(SERVED_BY_ALL_S)
         async with asyncio.timeout(timeout_s):
             await _until_one_is_left(cluster, say)

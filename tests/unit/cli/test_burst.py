@@ -54,11 +54,13 @@ class Starting(Cluster):
         super().__init__()
         self.phases = iter(phases)
         self.started = False
+        self.in_flight_meanwhile: list[int] = []
 
     async def status(self) -> dict[str, Any]:
         return await super().status() | {"readyReplicas": 2 if self.started else 1}
 
     async def loading(self) -> list[str]:
+        self.in_flight_meanwhile.append(self.in_flight)
         phase = next(self.phases, None)
         self.started = phase is None
         return ["a: ready 100%", f"b: {phase or 'ready 100%'}"]
@@ -110,6 +112,12 @@ async def test_each_phase_of_the_second_pod_s_start_is_reported_once() -> None:
         "b: loading",
         "b: warming-up",
     ]
+
+
+async def test_the_load_requires_the_second_pod_until_it_is_ready() -> None:
+    cluster = Starting("resolving", "loading", "warming-up")
+    await played(cluster, in_flight=40)
+    assert cluster.in_flight_meanwhile[-1] == module.WHILE_STARTING > 16
 
 
 async def test_the_end_of_the_second_pod_is_waited_for_with_a_message() -> None:
