@@ -14,7 +14,7 @@ import gzip
 import json
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -186,10 +186,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Write the traces that the autoscaler is judged on.")
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent / "traces")
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--hours", type=float, help="duration of every trace (default: its own)")
     options = parser.parse_args()
     folder: Path = options.folder
     folder.mkdir(parents=True, exist_ok=True)
     for name, recipe in RECIPES.items():
+        if options.hours:
+            recipe = replace(recipe, duration_s=round(options.hours * HOUR))
         draw = np.random.default_rng([options.seed, *name.encode()])
         text = "\n".join(lines(recipe, draw)) + "\n"
         path = folder / f"{name}.jsonl.gz"
