@@ -37,8 +37,8 @@ def watched_page(browser: Any, **options: Any) -> Iterator[Any]:
         opened.on("console", lambda message: complaints.append(message.text))
         yield opened
         assert hosts <= {"127.0.0.1"}
-        # Chromium reports each status of an error, which is what some tests are about, and an autofocus that comes after
-        # the test has focused an element.
+        # Chromium reports each status of an error, which is what some tests are about, and an autofocus that is not
+        # needed because the test has focused an element.
         foreseen = ("Failed to load resource", "Autofocus processing was blocked")
         unforeseen = [each for each in complaints if not each.startswith(foreseen)]
         assert not unforeseen, unforeseen
