@@ -15,11 +15,14 @@ from dragoman import sentences
 from dragoman.cluster import Cluster, RefusedForLoad
 
 POLL_S = 0.25
-WHILE_STARTING = 20
-"""Requests at once until the new pod is ready: few, so that it gets to start on a small machine, and more than the
-first pod runs at once (16), as the autoscaler cancels a start that the load no longer requires."""
 AFTERWARDS = 4
-"""Requests at once from then on: there is always one under way that could be lost."""
+"""Requests at once after the burst: there is always one under way that could be lost, and on a small machine the new
+pod gets to start."""
+SLOW_START_S = 15.0
+"""Time after which the start of the new pod is slow."""
+SLOW_START = 20
+"""Requests at once during a slow start: more than the first pod runs at once (16), as the autoscaler cancels a start
+that the load no longer requires."""
 SERVED_BY_ALL_S = 6.0
 """For how long these go on once the new pod is ready, so that it gets its share and the operator, which decides every
 5 s, has seen it."""
@@ -123,11 +126,10 @@ async def burst(
         load.keep(in_flight)
         async with asyncio.timeout(timeout_s):
             await tally.scaled_up.wait()
-            say(f"the burst ends; {WHILE_STARTING} sentences at once until the other pod is ready")
-            load.keep(WHILE_STARTING)
-            await _until_grown(cluster, tally, say)
-        say(f"{tally.replicas_max} replicas are ready; {AFTERWARDS} sentences at once from here")
-        load.keep(AFTERWARDS)
+            say(f"the burst ends; {AFTERWARDS} sentences at once from here")
+            load.keep(AFTERWARDS)
+            await _until_grown(cluster, load, tally, say)
+        say(f"{tally.replicas_max} replicas are ready")
         await asyncio.sleep(SERVED_BY_ALL_S)
         async with asyncio.timeout(timeout_s):
             await _until_one_is_left(cluster, say)
@@ -140,15 +142,22 @@ async def burst(
     return tally
 
 
-async def _until_grown(cluster: Cluster, tally: Tally, say: Callable[[str], None]) -> None:
+async def _until_grown(cluster: Cluster, load: Load, tally: Tally, say: Callable[[str], None]) -> None:
     """Wait for another replica, and report what its pod does until it is ready."""
     reported: set[str] = set()
+    clock = asyncio.get_running_loop().time
+    slow_at, slow = clock() + SLOW_START_S, False
     while not tally.grown.is_set():
+        if not slow and clock() >= slow_at:
+            slow = True
+            say(f"the other pod starts slowly; {SLOW_START} sentences at once until it is ready")
+            load.keep(SLOW_START)
         for phase in await cluster.loading():
             if phase not in reported and ": ready" not in phase:
                 say(phase)
                 reported.add(phase)
         await asyncio.sleep(POLL_S)
+    load.keep(AFTERWARDS)
 
 
 async def _until_one_is_left(cluster: Cluster, say: Callable[[str], None]) -> None:

@@ -114,10 +114,21 @@ async def test_each_phase_of_the_second_pod_s_start_is_reported_once() -> None:
     ]
 
 
-async def test_the_load_requires_the_second_pod_until_it_is_ready() -> None:
-    cluster = Starting("resolving", "loading", "warming-up")
+async def test_few_requests_are_in_flight_while_the_second_pod_starts() -> None:
+    cluster = Starting("resolving", *["loading"] * 10)
     await played(cluster, in_flight=40)
-    assert cluster.in_flight_meanwhile[-1] == module.WHILE_STARTING > 16
+    assert cluster.in_flight_meanwhile[-1] == module.AFTERWARDS
+
+
+async def test_during_a_slow_start_the_load_goes_on_to_require_the_second_pod(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "SLOW_START_S", 0.05)
+    cluster = Starting("resolving", *["loading"] * 20)
+    _, lines = await played(cluster, in_flight=40)
+    assert cluster.in_flight_meanwhile[-1] == module.SLOW_START > 16
+    assert "the other pod starts slowly; 20 sentences at once until it is ready" in lines
+    assert cluster.in_flight == 0
 
 
 async def test_the_end_of_the_second_pod_is_waited_for_with_a_message() -> None:
