@@ -20,7 +20,7 @@ AFTERWARDS = 4
 pod gets to start."""
 SLOW_START_S = 15.0
 """Time after which the start of the new pod is slow."""
-SLOW_START = 20
+DURING_SLOW_START = 20
 """Requests at once during a slow start: more than the first pod runs at once (16), as the autoscaler cancels a start
 that the load no longer requires."""
 SERVED_BY_ALL_S = 6.0
@@ -150,8 +150,8 @@ async def _until_grown(cluster: Cluster, load: Load, tally: Tally, say: Callable
     while not tally.grown.is_set():
         if not slow and clock() >= slow_at:
             slow = True
-            say(f"the other pod starts slowly; {SLOW_START} sentences at once until it is ready")
-            load.keep(SLOW_START)
+            say(f"the other pod starts slowly; {DURING_SLOW_START} sentences at once until it is ready")
+            load.keep(DURING_SLOW_START)
         for phase in await cluster.loading():
             if phase not in reported and ": ready" not in phase:
                 say(phase)

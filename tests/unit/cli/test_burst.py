@@ -126,7 +126,7 @@ async def test_during_a_slow_start_the_load_goes_on_to_require_the_second_pod(
     monkeypatch.setattr(module, "SLOW_START_S", 0.05)
     cluster = Starting("resolving", *["loading"] * 20)
     _, lines = await played(cluster, in_flight=40)
-    assert cluster.in_flight_meanwhile[-1] == module.SLOW_START > 16
+    assert cluster.in_flight_meanwhile[-1] == module.DURING_SLOW_START > 16
     assert "the other pod starts slowly; 20 sentences at once until it is ready" in lines
     assert cluster.in_flight == 0
 

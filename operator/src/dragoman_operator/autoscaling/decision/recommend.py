@@ -18,9 +18,9 @@ from dragoman_operator.autoscaling.decision.rules import (
     describe_expected,
     duration,
     round_up,
-    scale_down_or_keep,
     scale_up,
 )
+from dragoman_operator.autoscaling.decision.scale_down import scale_down_or_keep
 from dragoman_operator.autoscaling.decision.values import (
     MAX_DOUBLINGS,
     MAX_WINDOW_S,
