@@ -22,7 +22,7 @@ import aiohttp
 from dragoman_contract.http import ENGINE_PORT
 from dragoman_kube.objects import Key
 from dragoman_operator.api.v1alpha1 import parse
-from dragoman_operator.autoscaling.decision.objective import EVERY_S, with_arrivals
+from dragoman_operator.autoscaling.decision.objective import EVERY_S, with_kept
 from dragoman_operator.autoscaling.decision.values import ARRIVALS, History, Policy
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.sources.pods import PodMetrics
@@ -157,11 +157,11 @@ REPLAYS = 50
 def measure_replay() -> None:
     """Print the CPU time of a replay of an hour, and of a tick's share in it."""
     arrivals = tuple(2500 if tick % 18 >= 14 else 300 + tick % 7 for tick in range(ARRIVALS))
-    history = History(arrivals=arrivals, busiest_s=0.3, window_s=300.0, start_s=60.0, learned_s=3600.0)
+    history = History(arrivals=arrivals, busiest_s=0.3, start_s=60.0, learned_s=3600.0)
     policy = Policy(min_replicas=1, max_replicas=20, max_num_seqs=32, objective=0.99)
     began = time.process_time()
     for _ in range(REPLAYS):
-        with_arrivals(history, policy, 0.3, 0.0)
+        with_kept(history, policy, 0.3, 0.0)
     each_ms = 1000 * (time.process_time() - began) / REPLAYS
     share_ms = each_ms * TICK_S / EVERY_S
     print(f"CPU of a replay: {each_ms:.2f} ms each {EVERY_S:g} s, {share_ms:.2f} ms a tick")

@@ -135,8 +135,8 @@ class Autoscaling(SpecModel):
         None,
         description=(
             "Time before a scale-down. The scale-down does not go below the highest number of replicas that the load "
-            "required during this time. Scaling to zero ignores it. Default in mode Internal: chosen by the "
-            "operator, between 1m and 30m. Default in modes HPA and KEDA: 5m."
+            "required during this time. Scaling to zero ignores it. Default in mode Internal: three "
+            "startup times of a replica, between 1m and 30m. Default in modes HPA and KEDA: 5m."
         ),
     )
     prometheus: Prometheus | None = Field(

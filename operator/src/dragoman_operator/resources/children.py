@@ -36,7 +36,6 @@ from dragoman_operator.api.labels import child, selector
 from dragoman_operator.api.pods import PROGRESS_MARGIN_S
 from dragoman_operator.api.scaling import Autoscaling
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.decision.values import DEFAULT_WINDOW_S
 from dragoman_operator.autoscaling.status import policy_of
 from dragoman_operator.resources.pod import START_PERIOD_S, is_fetched, start_attempts, start_cache_secret
 
@@ -202,6 +201,9 @@ REPLICAS_METRIC = "dragoman_deployment_replicas"
 desired and ready."""
 
 POLLING_S = 15
+DEFAULT_WINDOW_S = 300
+"""HPA's default."""
+
 POLLING_FROM_ZERO_S = 5
 """KEDA's default is 30; 15 is HPA's sync period. KEDA alone scales from zero, and a request waits for its next poll."""
 
@@ -216,7 +218,7 @@ def _concurrency(td: TranslationDeployment) -> float:
 
 def _scale_down(scaling: Autoscaling) -> dict[str, Any]:
     window = scaling.scale_down_stabilization_window
-    window_s = int(DEFAULT_WINDOW_S) if window is None else seconds(window)
+    window_s = DEFAULT_WINDOW_S if window is None else seconds(window)
     return {"scaleDown": {"stabilizationWindowSeconds": window_s}}
 
 

@@ -15,8 +15,12 @@ START = 1_700_000_000.0
 
 
 def make_policy(**changes: Any) -> Policy:
-    """Replicas of 10 sequences, 8 of which are the target; one to twenty of them, a decision each 5 s."""
-    return Policy(**{"min_replicas": 1, "max_replicas": 20, "max_num_seqs": 10, "tick_s": 5.0} | changes)
+    """Replicas of 10 sequences, 8 of which are the target; one to twenty of them, a decision each 5 s.
+
+    The stabilization window is 5 min.
+    """
+    fields: dict[str, Any] = {"min_replicas": 1, "max_replicas": 20, "max_num_seqs": 10, "tick_s": 5.0}
+    return Policy(**fields | {"scale_down_window_s": 300.0} | changes)
 
 
 def make_samples(

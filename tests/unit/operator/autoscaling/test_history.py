@@ -23,14 +23,14 @@ def test_a_day_of_ticks_stays_small(build):
 @pytest.mark.parametrize(
     "text",
     [None, "", "null", "[]", "3", "{", '{"points": [[1]]}', '{"seen": 7}', '{"observed_since": "x"}',
-     '{"peaks": [[1, 1e999]]}', '{"window_s": NaN}', '{"arrived_s": 1e9}', '{"scale_ups": [[1, "many"]]}'],
+     '{"peaks": [[1, 1e999]]}', '{"start_s": NaN}', '{"arrived_s": 1e9}', '{"scale_ups": [[1, "many"]]}'],
 )  # fmt: skip
 def test_what_cannot_be_read_is_no_history(text):
     assert History.from_json(text) == History()
 
 
 def test_a_newer_operators_fields_do_not_disturb():
-    assert History.from_json(json.dumps({"window_s": 600.0, "weather": "fair"})) == History(window_s=600.0)
+    assert History.from_json(json.dumps({"start_s": 60.0, "weather": "fair"})) == History(start_s=60.0)
 
 
 def test_peaks_keep_the_highest_and_forget_in_time():
@@ -73,7 +73,6 @@ def test_history_of_an_earlier_operator_is_read() -> None:
     assert History.from_json(former) == History(
         observed_since=1.0,
         scale_ups=((2.0, 1),),
-        scaled_down_at=3.0,
         last_scale_down=4.0,
         last_request_at=5.0,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman_operator.autoscaling.decision.observation import risen
 from dragoman_operator.autoscaling.decision.recommend import recommend
 from dragoman_operator.autoscaling.decision.values import History, Rule, Samples
 
@@ -61,35 +60,18 @@ def test_requests_too_short_to_be_observed_give_no_service_time(build):
     assert decision.replicas == 2
 
 
-def test_a_rise_is_extrapolated_once_that_pays_for_the_objective(build):
+def test_a_rise_is_extrapolated_where_rises_mostly_continue(build):
     rates = [40.0, 40.0, 40.0, 40.0, 80.0, 120.0]  # 0.1 s each: one replica serves 100 a second
     replicas = []
-    for extrapolates in (False, True):
-        clock = build.clock(1, objective=0.95)
-        clock.history = History(
-            extrapolates=extrapolates, busiest_s=0.1, arrivals=(200,), planned_at=clock.now
-        )
+    for growths in ((1.0, 1.1, 1.6), (1.0, 1.3, 1.6)):
+        clock = build.clock(1)
+        clock.history = History(growths=growths)
         for rate in rates:
             decision = clock.tick(running=rate / 10, finished_per_s=rate, follow=False)
         replicas.append((decision.replicas, decision.rule))
     assert replicas[0] == (2, Rule.LOAD)
     assert replicas[1][1] is Rule.TREND
     assert replicas[1][0] >= 4
-
-
-@pytest.mark.parametrize(
-    ("late", "early", "expected"),
-    [
-        (100, 100, 0),
-        (130, 100, 0),
-        (50, 300, 0),
-        (400, 100, 4 * 80),
-        (1000, 800, 0),
-        (160, 40, 32 + 2 * 77.6 / 25 * 62.5),
-    ],
-)
-def test_what_a_rise_lets_expect(late, early, expected):
-    assert risen(late, early, span=5, ahead=60) == pytest.approx(min(expected, 4 * late / 5), rel=0.05)
 
 
 def test_steady_increase_scales_up_before_requests_queue(build):

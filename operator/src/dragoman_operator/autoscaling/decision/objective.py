@@ -12,19 +12,18 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from itertools import accumulate
 from statistics import median
 
 from dragoman_operator.autoscaling.decision.observation import (
     CANCEL_AFTER_S,
-    DEVIATIONS,
     FULL_RATIO,
-    RISE_S,
+    QUEUED_SERVICE_S,
     SURPLUS,
     TOLERANCE,
-    risen,
 )
+from dragoman_operator.autoscaling.decision.rises import RISE, certain, extrapolates, risen
 from dragoman_operator.autoscaling.decision.values import ARRIVALS_S, Expected, History, Policy
 
 EVERY_S = 120.0
@@ -36,13 +35,6 @@ as it is a property of the engine and of the texts, and most hours have no full 
 
 RECENT = 12
 """Intervals of the longer mean of arrivals: a minute."""
-
-WORTH = 0.1
-"""Part of the replicas that another window than the default must save: each change has costs of its own."""
-
-SHORT_START = 2
-"""Startup time, as a multiple of the time over which a rise is measured, up to which rises are extrapolated before any
-was observed."""
 
 PRIOR_RATIO, PRIOR_S = 0.05, 7200.0
 """Bursts before any was observed: demand is assumed to be above x times its median for 0.05 / x² of the time (a tail
@@ -58,7 +50,6 @@ class Fleet:
         utilisation: Part of it that the load rule aims at, above 0.
         start: Time until a replica is ready, at least 1.
         wait: Wait above which a request is late.
-        rise: Longest time over which a rise is measured, at least 1.
     """
 
     capacity: float
@@ -66,16 +57,14 @@ class Fleet:
     start: int
     wait: float
     max_replicas: int
-    rise: int = 3
 
 
-def with_arrivals(history: History, policy: Policy, service_s: float | None, now: float) -> History:
+def with_kept(history: History, policy: Policy, service_s: float | None, now: float) -> History:
     """The history with the service time under load and, every two minutes, with what the objective needs."""
     if service_s is not None:
-        keep = math.exp(-policy.tick_s / BUSIEST_MEMORY_S)
-        history = replace(history, busiest_s=max(service_s, keep * (history.busiest_s or 0.0)))
+        history = replace(history, busiest_s=_busiest_s(history, policy.tick_s, service_s))
     if policy.objective is None or not history.busiest_s or not history.arrivals:
-        return replace(history, kept=0, extrapolates=False, expected=())
+        return replace(history, kept=0, expected=())
     if history.planned_at is not None and now - history.planned_at < EVERY_S - policy.tick_s / 2:
         return history
     fleet = Fleet(
@@ -84,84 +73,44 @@ def with_arrivals(history: History, policy: Policy, service_s: float | None, now
         start=max(1, round(history.start_s / ARRIVALS_S)),
         wait=policy.target_queue_time_s / ARRIVALS_S,
         max_replicas=policy.max_replicas,
-        rise=max(1, round(RISE_S / ARRIVALS_S)),
     )
     late_ratio = 1 - policy.objective
-    plan = cheapest(history.arrivals, fleet, late_ratio, policy.windows_s(history.start_s, history.doublings))
+    window = max(1, round(policy.window_s(history.start_s) / ARRIVALS_S))
+    load = Load.of(history.arrivals, fleet, window, extrapolates(history))
     unseen = median(history.arrivals) / fleet.capacity * unseen_burst(late_ratio, history.learned_s)
-    kept = min(math.floor(unseen + 0.5), policy.max_replicas)
-    if kept > plan.kept:
-        load = Load.of(history.arrivals, fleet, max(1, round(plan.window_s / ARRIVALS_S)), plan.extrapolates)
-        plan = replace(plan, expected=(expect(load, fleet, kept), expect(load, fleet, kept - 1)))
-    return replace(
-        history,
-        kept=plan.kept,
-        expected=plan.expected,
-        window_s=plan.window_s,
-        extrapolates=plan.extrapolates,
-        planned_at=now,
-    )
+    expected = needed(load, fleet, late_ratio, math.floor(unseen + 0.5))
+    return replace(history, kept=expected[0].replicas, expected=expected, planned_at=now)
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What the objective needs.
+def _busiest_s(history: History, tick_s: float, service_s: float) -> float | None:
+    """The longest service time. One over less than half a minute does not count if there is another."""
+    if history.learned_s < QUEUED_SERVICE_S + tick_s / 2:
+        return service_s
+    if sum(point.span_s for point in history.points) < QUEUED_SERVICE_S - tick_s / 2:
+        return history.busiest_s
+    return max(service_s, math.exp(-tick_s / BUSIEST_MEMORY_S) * (history.busiest_s or 0.0))
 
-    Attributes:
-        expected: With the replicas to keep, and with one less.
-        window_s: Stabilization window.
-        extrapolates: Whether rises are extrapolated.
-        cost: Replicas on average, more by `WORTH` for another window than the default.
+
+def needed(load: Load, fleet: Fleet, late_ratio: float, least: int = 1) -> tuple[Expected, ...]:
+    """What is expected with the least number of replicas that meets the objective, and with one less.
+
+    The maximum, or enough for the highest arrivals, if no number meets it.
+
+    Args:
+        load: Arrivals of the past.
+        fleet: What serves them.
+        late_ratio: Ratio of requests that may be late, 0 to 1.
+        least: Minimum of the result.
     """
 
-    expected: tuple[Expected, ...]
-    window_s: float
-    extrapolates: bool
-    cost: float
+    @cache
+    def expect(number: int) -> Expected:
+        return Expected(number, replay(load, fleet, number))
 
-    def price(self, late_ratio: float) -> float:
-        """The cost, more by up to `WORTH` for late requests, as far as `late_ratio` allows them."""
-        return self.cost * (1 + WORTH * self.expected[0].late_ratio / late_ratio)
-
-    @property
-    def kept(self) -> int:
-        """Replicas to keep."""
-        return self.expected[0].replicas
-
-
-def cheapest(arrivals: Sequence[float], fleet: Fleet, late_ratio: float, windows_s: Sequence[float]) -> Plan:
-    """The cheapest stabilization window, each with the least number of replicas that meets the objective.
-
-    With it, rises are extrapolated if that is cheaper. If it costs the same, because there was no rise, they are
-    extrapolated if a start is short: a rise over seconds says little about minutes. If nothing meets the objective,
-    because the maximum is too low or a start takes too long, the plan with the fewest late requests.
-    """
-    highest = max(1, min(fleet.max_replicas, math.ceil(max(arrivals) / fleet.capacity) + 1))
-
-    def planned(window_s: float, extrapolates: bool, worth: float) -> Plan:
-        load = Load.of(arrivals, fleet, max(1, round(window_s / ARRIVALS_S)), extrapolates)
-        late = cache(partial(expect, load, fleet))
-        kept = 1 + bisect_left(
-            range(1, highest), True, key=lambda number: late(number).late_ratio <= late_ratio
-        )
-        fewer = (late(kept - 1),) if kept > 1 else ()
-        cost = replay(load, fleet, kept).cost * worth
-        return Plan((late(kept), *fewer), window_s, extrapolates, cost)
-
-    def lateness(plan: Plan) -> float:
-        return max(plan.expected[0].late_ratio, late_ratio)
-
-    plans = [planned(each, False, 1.0 if each == windows_s[0] else 1 + WORTH) for each in windows_s]
-    best = min(plans, key=lambda plan: (lateness(plan), plan.cost))
-    worth = 1.0 if best.window_s == windows_s[0] else 1 + WORTH
-    ahead = planned(best.window_s, True, worth)
-    first, second = (ahead, best) if fleet.start <= SHORT_START * fleet.rise else (best, ahead)
-    return min(first, second, key=lambda plan: (lateness(plan), plan.price(late_ratio)))
-
-
-def expect(load: Load, fleet: Fleet, kept: int) -> Expected:
-    """What is expected with at least `kept` replicas."""
-    return Expected(kept, replay(load, fleet, kept).late_ratio)
+    highest = max(1, min(fleet.max_replicas, math.ceil(max(load.work)) + 1))
+    met = bisect_left(range(1, highest), True, key=lambda number: expect(number).late_ratio <= late_ratio)
+    kept = min(max(met + 1, least), fleet.max_replicas)
+    return tuple(expect(number) for number in (kept, kept - 1) if number)
 
 
 def unseen_burst(late_ratio: float, learned_s: float) -> float:
@@ -175,43 +124,38 @@ class Load:
     """Arrivals by interval, in replicas: what a full replica serves in an interval is 1.
 
     Attributes:
-        certain: Lower bound of the arrivals, without what chance alone may add: of the last interval
+        lowest: Lower bound of the arrivals, without what chance alone may add: of the last interval
             or the last minute.
         ahead: Arrivals expected after a start, by the rise of the last intervals; 0 if rises are not extrapolated.
-        rule: Replicas that the load rule wants, not rounded, by interval.
-        required: The maximum of the stabilization window, rounded up.
+        required: Replicas below which there is no scale-down: the maximum of the mean load in the stabilization window.
     """
 
     work: list[float]
-    certain: list[float]
+    lowest: list[float]
     ahead: list[float]
-    rule: list[float]
     required: list[int]
 
     @classmethod
     def of(cls, arrivals: Sequence[float], fleet: Fleet, window: int, extrapolates: bool = False) -> Load:
         """From requests per interval, and a window in intervals."""
-        certain = []
+        lowest: list[float] = []
+        required: list[int] = []
+        peaks: deque[tuple[int, int]] = deque()
         recent = 0.0
         for now, arrived in enumerate(arrivals):
             recent += arrived - (arrivals[now - RECENT] if now >= RECENT else 0)
-            last, mean = _lower_bound(arrived), _lower_bound(recent) / min(now + 1, RECENT)
-            certain.append(max(last, mean) / fleet.capacity)
-        rule: list[float] = []
-        required = []
-        peaks: deque[tuple[int, int]] = deque()
-        for now, load in enumerate(certain):
-            needed = math.ceil(load / fleet.utilisation - 1e-9)
-            rule.append(load / fleet.utilisation)
-            while peaks and peaks[-1][1] <= needed:
+            span = min(now + 1, RECENT)
+            lowest.append(max(certain(arrived), certain(recent) / span) / fleet.capacity)
+            mean = math.ceil(recent / span / fleet.capacity / fleet.utilisation - 1e-9)
+            while peaks and peaks[-1][1] <= mean:
                 peaks.pop()
-            peaks.append((now, needed))
+            peaks.append((now, mean))
             if peaks[0][0] <= now - window:
                 peaks.popleft()
             required.append(peaks[0][1])
         work = [arrived / fleet.capacity for arrived in arrivals]
         ahead = _ahead(arrivals, fleet) if extrapolates else [0.0] * len(work)
-        return cls(work, certain, ahead, rule, required)
+        return cls(work, lowest, ahead, required)
 
 
 def _ahead(arrivals: Sequence[float], fleet: Fleet) -> list[float]:
@@ -220,30 +164,16 @@ def _ahead(arrivals: Sequence[float], fleet: Fleet) -> list[float]:
     found = []
     for end in range(1, len(total)):
         best = 0.0
-        for span in range(1, min(fleet.rise, end // 2) + 1):
+        for span in range(1, min(RISE, end // 2) + 1):
             late = total[end] - total[end - span]
             early = total[end - span] - total[end - 2 * span]
-            if late > early:
-                best = max(best, risen(late, early, span, fleet.start + 1))
+            best = max(best, risen(late, early, span, fleet.start + 1))
         found.append(best / fleet.capacity)
     return found
 
 
-def _lower_bound(count: float) -> float:
-    """What is left of a count without what chance alone may add."""
-    return max(0.0, count - DEVIATIONS * math.sqrt(max(0.0, count)))
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """Result of a replay: ratio of late requests, and replicas on average."""
-
-    late_ratio: float
-    cost: float
-
-
-def replay(load: Load, fleet: Fleet, kept: int) -> Replayed:
-    """Serve these arrivals with at least `kept` replicas.
+def replay(load: Load, fleet: Fleet, kept: int) -> float:
+    """The ratio of late requests, 0 to 1, if these arrivals are served with at least `kept` replicas.
 
     The fleet scales up as the rules do: to the load, and by the replicas whose queue is too long. While replicas start,
     only these are removed, not before `CANCEL_AFTER_S`. New requests go to the shortest queue, so those of new
@@ -255,9 +185,9 @@ def replay(load: Load, fleet: Fleet, kept: int) -> Replayed:
     started, scaled_up = 0, 0
     free, queue = max(kept, min(most, math.ceil(load.work[0]))), 0.0
     behind, backlog = 0, 0.0  # replicas with a longer queue, which new requests avoid
-    late = cost = 0.0
-    for now, (work, certain, ahead, rule, required) in enumerate(
-        zip(load.work, load.certain, load.ahead, load.rule, load.required, strict=True)
+    late = 0.0
+    for now, (work, lowest, ahead, required) in enumerate(
+        zip(load.work, load.lowest, load.ahead, load.required, strict=True)
     ):
         while starting and starting[0][0] <= now:
             _, added = starting.popleft()
@@ -280,16 +210,16 @@ def replay(load: Load, fleet: Fleet, kept: int) -> Replayed:
                 free, queue, behind, backlog = free + behind, queue + max(0.0, backlog), 0, 0.0
         slow = behind + (free if after > wait else 0)
         there = free + behind + started
-        wanted = required if required <= there or rule > there * (1 + TOLERANCE) else there
-        wanted = max(wanted, kept)
-        if ahead > certain:
-            certain = ahead
-            if certain > there:
-                wanted = max(wanted, math.ceil(certain / FULL_RATIO - 1e-9))
+        wanted = max(min(required, there), kept)
+        if lowest > there * fleet.utilisation * (1 + TOLERANCE):
+            wanted = max(wanted, math.ceil(lowest / fleet.utilisation - 1e-9))
+        if ahead > lowest:
+            lowest = ahead
+            if lowest > there:
+                wanted = max(wanted, math.ceil(lowest / FULL_RATIO - 1e-9))
         if slow:
-            wanted = max(wanted, slow + math.ceil(SURPLUS * certain / FULL_RATIO - 1e-9))
+            wanted = max(wanted, slow + math.ceil(SURPLUS * lowest / FULL_RATIO - 1e-9))
         wanted = min(wanted, most)
-        cost += there
         if wanted > there:
             starting.append((now + start, wanted - there))
             started, scaled_up = started + wanted - there, now
@@ -297,7 +227,7 @@ def replay(load: Load, fleet: Fleet, kept: int) -> Replayed:
             started -= _cancel(starting, there - wanted)
         elif wanted < there and not started and not behind:
             free = wanted
-    return Replayed(late / (sum(load.work) or 1.0), cost / len(load.work))
+    return late / (sum(load.work) or 1.0)
 
 
 def _cancel(starting: deque[tuple[int, int]], surplus: int) -> int:

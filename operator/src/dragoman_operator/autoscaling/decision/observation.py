@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from dragoman_operator.autoscaling.decision.rises import DEVIATIONS, certain, with_intervals
 from dragoman_operator.autoscaling.decision.values import History, Point, Policy, ReplicaSample, Samples, Seen
 
 STALE_TICKS = 3.0
@@ -83,7 +84,8 @@ def record(
     more = in_flight - before.in_flight if comparable else 0.0
     finished = scraped.finished_per_s * span_s
     running = (scraped.running + before.running) / 2 if comparable else scraped.running
-    return history.with_point(Point(now, span_s, max(0.0, finished + more), running * span_s, finished))
+    point = Point(now, span_s, max(0.0, finished + more), running * span_s, finished)
+    return with_intervals(history.with_point(point), point)
 
 
 def demand(history: History, scraped: ScrapedReplicas) -> Demand | None:
@@ -124,9 +126,6 @@ as arrives no queue gets shorter, and a flash crowd has grown by the time the re
 REFUSED_RATIO = 0.1
 """Ratio of refused requests above which a replica has too few of its kind: a single large request may be refused."""
 
-DEVIATIONS = 3.0
-"""Standard deviations of a Poisson count by which arrivals must exceed the capacity for a scale-up."""
-
 TREND_POINTS = 6
 TREND_FIT = 0.85
 TREND_CHANCE = 2.0
@@ -162,17 +161,6 @@ def service_s(points: tuple[Point, ...], queued: bool) -> float | None:
     return max(whole, _service_s(points, QUEUED_SERVICE_S) or 0.0) if queued else whole
 
 
-def longest_service_s(points: tuple[Point, ...]) -> float:
-    """The longest service time in seconds over half a minute that ended in the last minute.
-
-    Returns:
-        0 without enough finished requests.
-    """
-    recent = len(list(_latest(points, RECENT_S)))
-    ends = range(len(points) - recent + 1, len(points) + 1)
-    return max((_service_s(points[:end], QUEUED_SERVICE_S) or 0.0 for end in ends), default=0.0)
-
-
 def _service_s(points: tuple[Point, ...], over_s: float) -> float | None:
     recent = list(_latest(points, over_s))
     busy_s, finished = sum(point.busy_s for point in recent), sum(point.finished for point in recent)
@@ -204,44 +192,7 @@ def arrivals_lower_bound_per_s(points: tuple[Point, ...]) -> float:
     arrived = span = best = 0.0
     for point in _latest(points, RECENT_S):
         arrived, span = arrived + point.arrived, span + point.span_s
-        best = max(best, (arrived - DEVIATIONS * math.sqrt(max(0.0, arrived))) / span)
-    return best
-
-
-RISE_S = 15.0
-"""Longest time over which a rise is measured."""
-
-MIN_RISE, MAX_RISE, RISE_FACTOR = 1.5, 4.0, 2.0
-"""A rise is at least to 1.5 times the arrivals before: slower ones are for `trend`. It counts twice, as a crowd gathers
-faster and faster; at most four times the arrivals are expected."""
-
-
-def risen(late: float, early: float, span: float, ahead: float) -> float:
-    """Arrivals expected some time ahead, by the rise from one interval to the next; 0 without a rise.
-
-    Args:
-        late: Arrivals of the last interval.
-        early: Those of the one before, which is as long.
-        span: Length of an interval; the result is per unit of it.
-        ahead: Time ahead, in the same unit.
-    """
-    sure = late - early - DEVIATIONS * math.sqrt(max(0.0, late + early))
-    if sure <= 0 or late < MIN_RISE * early:
-        return 0.0
-    mean = late / span
-    return min(mean + RISE_FACTOR * sure / span**2 * (ahead + span / 2), MAX_RISE * mean)
-
-
-def arrivals_after_rise_per_s(points: tuple[Point, ...], ahead_s: float) -> float:
-    """Arrivals per second expected some time ahead: the maximum by the rise over the last tick, two ticks and so on."""
-    best = 0.0
-    for count in range(1, len(points) // 2 + 1):
-        late, early = points[-count:], points[-2 * count : -count]
-        span_s, early_s = (sum(point.span_s for point in each) for each in (late, early))
-        if count > 1 and span_s > RISE_S:
-            break
-        before = sum(point.arrived for point in early) * span_s / early_s
-        best = max(best, risen(sum(point.arrived for point in late), before, span_s, ahead_s))
+        best = max(best, certain(arrived) / span)
     return best
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dragoman_operator.autoscaling.decision.objective import with_arrivals
+from dragoman_operator.autoscaling.decision.objective import with_kept
 from dragoman_operator.autoscaling.decision.observation import (
     STALE_TICKS,
     ScrapedReplicas,
@@ -22,8 +22,6 @@ from dragoman_operator.autoscaling.decision.rules import (
 )
 from dragoman_operator.autoscaling.decision.scale_down import scale_down_or_keep
 from dragoman_operator.autoscaling.decision.values import (
-    MAX_DOUBLINGS,
-    MAX_WINDOW_S,
     PEAK_EVERY_S,
     Decision,
     History,
@@ -52,7 +50,8 @@ def recommend(policy: Policy, samples: Samples, history: History, now: float) ->
         The number, between the policy's bounds, with its reason and the history for the next call.
     """
     scraped = collect(samples, policy, now)
-    history = _begin_tick(policy, samples, history, now)
+    recent = tuple((at, count) for at, count in history.scale_ups if at > now - SURGE_S)
+    history = replace(history, scale_ups=recent, start_s=samples.start_s)
     if scraped.missing * 2 > samples.ready:
         return _keep_without_metrics(policy, samples, scraped, history)
     history = record(history, samples, scraped, policy, now)
@@ -64,13 +63,13 @@ def recommend(policy: Policy, samples: Samples, history: History, now: float) ->
         by_load = (
             scraped.running + scraped.waiting + (samples.queued if samples.ready else 0.0)
         ) / policy.concurrency
-    history = with_arrivals(history, policy, None if found is None else found.service_s, now)
+    history = with_kept(history, policy, None if found is None else found.service_s, now)
     by_kv_cache = (
         None if scraped.kv_usage is None else samples.ready * scraped.kv_usage / policy.target_kv_cache_usage
     )
     required = max(by_load, by_kv_cache or 0.0) + scraped.missing
-    keep_s = policy.scale_down_window_s or MAX_WINDOW_S
-    history = history.with_peak(now, required, keep_s, every_s=min(PEAK_EVERY_S, history.window_s / 10))
+    window_s = policy.window_s(samples.start_s)
+    history = history.with_peak(now, required, window_s + policy.tick_s, min(PEAK_EVERY_S, window_s / 10))
     context = Context(policy, samples, scraped, found, by_kv_cache, history, now)
     proposal = scale_up(context) or scale_down_or_keep(context)
     signals = Signals(
@@ -82,7 +81,7 @@ def recommend(policy: Policy, samples: Samples, history: History, now: float) ->
         service_s=None if found is None else found.service_s,
         by_load=by_load,
         by_kv_cache=by_kv_cache,
-        window_s=history.window_s,
+        window_s=window_s,
         expected=history.expected,
         expectation=describe_expected(history.expected, policy.target_queue_time_s),
     )
@@ -103,41 +102,16 @@ def _keep_without_metrics(
     """More than half of the replicas do not report: keep their number, and interrupt the observation."""
     kept = policy.bounded(samples.desired)
     reason = f"kept at {count_of(kept)}: {scraped.missing} of {samples.ready} report no metrics"
-    signals = Signals(missing=scraped.missing, window_s=history.window_s)
+    signals = Signals(missing=scraped.missing, window_s=policy.window_s(samples.start_s))
     return Decision(kept, Rule.METRICS, reason, False, signals, replace(history, seen=None, points=()))
 
 
-def _begin_tick(policy: Policy, samples: Samples, history: History, now: float) -> History:
-    """The history without old scale-ups, and with a window that the policy allows.
-
-    A scale-down that was not reverted within the maximum window takes one doubling back.
-    """
-    scaled_down_at, doublings = history.scaled_down_at, history.doublings
-    if scaled_down_at is not None and now - scaled_down_at > MAX_WINDOW_S:
-        scaled_down_at, doublings = None, max(0, doublings - 1)
-    windows_s = policy.windows_s(samples.start_s, doublings)
-    return replace(
-        history,
-        window_s=history.window_s if history.window_s in windows_s else windows_s[0],
-        doublings=doublings,
-        scaled_down_at=scaled_down_at,
-        scale_ups=tuple((at, count) for at, count in history.scale_ups if at > now - SURGE_S),
-        start_s=samples.start_s,
-    )
-
-
 def _record_change(samples: Samples, history: History, proposal: Proposal, now: float) -> History:
-    """Record a change. A scale-up soon after a scale-down doubles the default window: it was too short."""
+    """Record a change."""
     if proposal.replicas > samples.desired:
-        premature = history.scaled_down_at is not None
-        return replace(
-            history,
-            scale_ups=(*history.scale_ups, (now, samples.desired)),
-            doublings=min(MAX_DOUBLINGS, history.doublings + premature),
-            scaled_down_at=None,
-        )
+        return replace(history, scale_ups=(*history.scale_ups, (now, samples.desired)))
     if proposal.rule is Rule.SCALE_DOWN:
-        return replace(history, scaled_down_at=now, last_scale_down=now)
+        return replace(history, last_scale_down=now)
     return history
 
 
@@ -160,25 +134,23 @@ def request(
         proposal = Proposal(replicas, Rule.REQUESTED, f"{count_of(replicas)}: {reason}")
         return proposal, replace(history, requested=Peak(now, replicas))
     history = replace(history, requested=None)
-    slack_s = policy.tick_s / 2
-    if problem := _not_observed(policy, history, now, slack_s):
+    window_s = policy.window_s(history.start_s)
+    if problem := _not_observed(policy, history, now, window_s):
         kept = policy.bounded(desired)
         return Proposal(kept, Rule.REQUESTED, f"kept at {kept}: {reason}, but {problem}"), history
-    peak = history.peak(now - history.window_s - slack_s)
+    peak = history.peak(now - window_s - policy.tick_s / 2)
     replicas = min(desired, policy.bounded(max(replicas, round_up(peak), history.kept)))
-    reason += f"; the load required at most {peak:.1f} replicas in the last {duration(history.window_s)}"
+    reason += f"; the load required at most {peak:.1f} replicas in the last {duration(window_s)}"
     return Proposal(replicas, Rule.REQUESTED, f"{count_of(replicas)}: {reason}"), history
 
 
-def _not_observed(policy: Policy, history: History, now: float, slack_s: float) -> str | None:
+def _not_observed(policy: Policy, history: History, now: float, window_s: float) -> str | None:
     """Why the load of the window is not known; None if it is."""
     seen, since = history.seen, history.observed_since
     if seen is None or since is None or now - seen.at > STALE_TICKS * policy.tick_s:
         return "the load is not known"
     if seen.missing:
         return f"{seen.missing} of {seen.ready} report no metrics"
-    if now - since < history.window_s - slack_s:
-        return (
-            f"observed for {duration(now - since)} of the {duration(history.window_s)} stabilization window"
-        )
+    if now - since < window_s - policy.tick_s / 2:
+        return f"observed for {duration(now - since)} of the {duration(window_s)} stabilization window"
     return None

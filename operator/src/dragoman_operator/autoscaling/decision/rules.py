@@ -12,8 +12,8 @@ from dragoman_operator.autoscaling.decision.observation import (
     TOLERANCE,
     Demand,
     ScrapedReplicas,
-    arrivals_after_rise_per_s,
 )
+from dragoman_operator.autoscaling.decision.rises import arrivals_after_rise_per_s, extrapolates
 from dragoman_operator.autoscaling.decision.values import (
     Expected,
     History,
@@ -47,6 +47,11 @@ class Context:
     by_kv_cache: float | None
     history: History
     now: float
+
+    @property
+    def window_s(self) -> float:
+        """Stabilization window."""
+        return self.policy.window_s(self.samples.start_s)
 
     @property
     def in_flight(self) -> float:
@@ -169,7 +174,7 @@ def forecast(context: Context, demand: Demand, there: int) -> Proposal | None:
     per_s = demand.lower_bound_per_s
     if demand.trend is not None:
         per_s = max(per_s, demand.trend.forecast(context.now, start_s + policy.tick_s))
-    if context.history.extrapolates:
+    if extrapolates(context.history):
         per_s = max(per_s, arrivals_after_rise_per_s(context.history.points, start_s + policy.tick_s))
     late = policy.target_queue_time_s * policy.max_num_seqs / demand.service_s
     full = sum(1 for sample in context.scraped.samples if _refuses(sample))

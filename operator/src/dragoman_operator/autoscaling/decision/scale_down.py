@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dragoman_operator.autoscaling.decision.observation import CANCEL_AFTER_S, longest_service_s
+from dragoman_operator.autoscaling.decision.observation import CANCEL_AFTER_S, TOLERANCE
 from dragoman_operator.autoscaling.decision.rules import (
     Context,
     describe_expected,
@@ -19,6 +19,9 @@ MIN_INTERVAL_S = 60.0
 
 MIN_CHANGE_RATIO = 0.03
 """Minimum change, as a ratio of the replicas."""
+
+REQUESTED_S = 300.0
+"""Time for which a number that a user requested is kept, or a stabilization window if that is longer."""
 
 STUCK_STARTS, STUCK_S = 3.0, 600.0
 """A replica that has been starting for this many startup times, and for ten minutes, waits for a GPU that the
@@ -47,9 +50,9 @@ def scale_down_or_keep(context: Context) -> Proposal:
 
 
 def _keep_requested(context: Context, proposal: Proposal) -> Proposal:
-    """Not below a number that was requested in `spec.replicas` within the window."""
-    history, requested = context.history, context.history.requested
-    if requested is None or requested.at < context.now - history.window_s:
+    """Not below a number that was requested in `spec.replicas` recently."""
+    requested = context.history.requested
+    if requested is None or requested.at < context.now - max(REQUESTED_S, context.window_s):
         return proposal
     kept = min(context.samples.desired, context.policy.bounded(int(requested.replicas)))
     if proposal.replicas >= kept:
@@ -94,7 +97,7 @@ def _scale_down(context: Context, kept: int) -> Proposal:
 def _scale_down_to_load(context: Context, kept: int, least: int = 1) -> Proposal:
     """As `_scale_down`, to at least `least`, however recent the last scale-down is."""
     policy, history, now = context.policy, context.history, context.now
-    window_s = history.window_s
+    window_s = context.window_s
     slack_s = policy.tick_s / 2  # ticks are not exactly periodic
     peak = history.peak(now - window_s - slack_s)
     required = f"the load required at most {peak:.1f} replicas in the last {duration(window_s)}"
@@ -119,14 +122,15 @@ def _scale_down_to_load(context: Context, kept: int, least: int = 1) -> Proposal
 
 def _required_soon(context: Context, there: int) -> int:
     """Replicas that would be required again immediately: for a queue, or for increasing arrivals."""
-    demand = context.demand
+    demand, policy = context.demand, context.policy
     if demand is None:
         return 0
-    # As long as the requests of a moment ago took: fewer replicas are fuller, and slower.
-    service_s = max(demand.service_s, longest_service_s(context.history.points))
+    # As long as requests take in full replicas: fewer replicas are fuller, and slower.
+    service_s = max(demand.service_s, context.history.busiest_s or 0.0)
     proposal = forecast(context, replace(demand, service_s=service_s), there)
     replicas = 0 if proposal is None else proposal.replicas
+    at_once = demand.per_s * service_s
     if demand.trend is not None:
         coming = demand.trend.forecast(context.now, context.samples.start_s) * demand.service_s
-        replicas = max(replicas, round_up(coming / context.policy.concurrency))
-    return replicas
+        replicas = max(replicas, round_up(coming / policy.concurrency))
+    return max(replicas, round_up(at_once / (policy.concurrency * (1 + TOLERANCE))))

@@ -16,11 +16,9 @@ from pydantic import Field, PlainSerializer, TypeAdapter
 DEFAULT_UTILISATION = 0.8
 """Default target concurrency, as a ratio of `max_num_seqs`."""
 
-MAX_DOUBLINGS = 3
-"""Of the default window: from five minutes to the maximum."""
-
-MIN_WINDOW_S, DEFAULT_WINDOW_S, MAX_WINDOW_S = 60.0, 300.0, 1800.0
-"""Stabilization windows: a minute, HPA's default, and half an hour."""
+MIN_WINDOW_S, WINDOW_STARTS, MAX_WINDOW_S = 60.0, 3.0, 1800.0
+"""Default stabilization window: three startup times, between a minute and half an hour. The longer a start, the more it
+costs to need the replica again."""
 
 
 def count_of(replicas: int) -> str:
@@ -41,7 +39,8 @@ class Policy:
         target_queue_time_s: Maximum queue time of a request in a replica. A replica above it is not counted as
             capacity for new requests.
         idle_s: Seconds without requests before scaling to zero, if `min_replicas` is 0.
-        scale_down_window_s: Stabilization window, at most `MAX_WINDOW_S`; None: chosen by `objective`.
+        scale_down_window_s: Stabilization window, at most `MAX_WINDOW_S`; None: by the startup time of a replica,
+            see `window_s`.
         objective: Ratio of requests, 0 to 1, that should wait in a replica for at most `target_queue_time_s`; None:
             none is kept for bursts.
         tick_s: Seconds between two calls.
@@ -88,12 +87,9 @@ class Policy:
         """`replicas`, limited to the minimum and maximum."""
         return min(max(replicas, self.min_replicas), self.max_replicas)
 
-    def windows_s(self, time_to_ready_s: float, doublings: int = 0) -> tuple[float, ...]:
-        """Stabilization windows to choose from, for this startup time; the default first, doubled so often."""
-        if self.scale_down_window_s is not None:
-            return (self.scale_down_window_s,)
-        default = min(max(DEFAULT_WINDOW_S, 2 * time_to_ready_s) * 2**doublings, MAX_WINDOW_S)
-        return default, max(MIN_WINDOW_S, time_to_ready_s), MAX_WINDOW_S
+    def window_s(self, start_s: float) -> float:
+        """Stabilization window, with this startup time of a replica."""
+        return self.scale_down_window_s or min(max(MIN_WINDOW_S, WINDOW_STARTS * start_s), MAX_WINDOW_S)
 
 
 UNMEASURED_TIME_TO_READY_S = 120.0
@@ -110,7 +106,6 @@ stabilization window, a tenth of it."""
 FORMER_KEYS = {
     "asked_at": "last_request_at",
     "grown": "scale_ups",
-    "shrunk_at": "scaled_down_at",
     "shrunk_last": "last_scale_down",
     "watched_since": "observed_since",
 }
@@ -155,9 +150,6 @@ class Seen(NamedTuple):
 ARRIVALS_S = 5.0
 """Length of an interval in which arrivals are counted, whatever the time between two ticks."""
 
-ROUNDING_S = 1e-6
-"""Shorter times are rounding errors."""
-
 ARRIVALS = 720
 """Intervals whose arrivals are kept: an hour."""
 
@@ -183,19 +175,16 @@ class History:
         points: Arrivals of the last `POINTS_S`, oldest first.
         peaks: Replicas that the load required, oldest and highest first.
         scale_ups: Times of the scale-ups of the last minute, and the number of replicas before.
-        window_s: Stabilization window for scaling down; 0 before the first tick.
-        doublings: How often the default window was doubled because a scale-down was premature.
-        scaled_down_at: Time of the last scale-down that is not yet confirmed or reverted.
         requested: Replicas requested in `spec.replicas`, kept for a stabilization window; None without a request.
         arrivals: Requests that arrived in each of the last `ARRIVALS` intervals, oldest first, as far as observed.
         arrived: Requests that arrived in the interval that is not complete yet.
         arrived_s: Seconds of that interval.
         learned_s: Seconds of arrivals observed since the first.
+        growths: What the last rises were followed by, oldest first; see `rises`.
         busiest_s: Service time under the highest load of the last hours, seconds; None before the first.
         start_s: Startup time of a replica.
         planned_at: Time of the last replay.
         kept: Replicas to keep for the objective; see `objective`.
-        extrapolates: Whether a rise of the arrivals is extrapolated, because that pays for the objective.
         expected: What is expected with that many, and with one less.
     """
 
@@ -204,9 +193,6 @@ class History:
     points: tuple[Point, ...] = ()
     peaks: tuple[Peak, ...] = ()
     scale_ups: tuple[tuple[Number, Annotated[int, Field(ge=0)]], ...] = ()
-    window_s: Amount = 0.0
-    doublings: Annotated[int, Field(ge=0, le=MAX_DOUBLINGS)] = 0
-    scaled_down_at: Number | None = None
     last_scale_down: Number | None = None
     last_request_at: Number | None = None
     service_s: Amount | None = None
@@ -215,33 +201,17 @@ class History:
     arrived: Amount = 0.0
     arrived_s: Annotated[Amount, Field(le=ARRIVALS_S)] = 0.0
     learned_s: Amount = 0.0
+    growths: tuple[Amount, ...] = ()
     busiest_s: Amount | None = None
     start_s: Amount = UNMEASURED_TIME_TO_READY_S
     planned_at: Number | None = None
     kept: Annotated[int, Field(ge=0)] = 0
-    extrapolates: bool = False
     expected: tuple[Expected, ...] = ()
 
     def with_point(self, point: Point) -> History:
         """With one more tick, and without those that are too old."""
         kept = tuple(old for old in self.points if old.at > point.at - POINTS_S)
-        complete, arrived, arrived_s = list(self.arrivals), self.arrived, self.arrived_s
-        left_s = point.span_s
-        while left_s > 0:
-            part_s = min(left_s, ARRIVALS_S - arrived_s)
-            arrived, arrived_s = arrived + point.arrived * part_s / point.span_s, arrived_s + part_s
-            left_s -= part_s
-            if arrived_s > ARRIVALS_S - ROUNDING_S:
-                complete.append(round(arrived))
-                arrived = arrived_s = 0.0
-        return replace(
-            self,
-            points=(*kept, point),
-            arrivals=tuple(complete[-ARRIVALS:]),
-            arrived=arrived,
-            arrived_s=arrived_s,
-            learned_s=self.learned_s + point.span_s,
-        )
+        return replace(self, points=(*kept, point))
 
     def with_peak(self, at: float, replicas: float, keep_s: float, every_s: float = PEAK_EVERY_S) -> History:
         """With the replicas required now; drops lower peaks before it, and those older than `keep_s`."""
@@ -274,7 +244,6 @@ class History:
         parts = (*self.points, *self.peaks, *self.scale_ups, *filter(None, (self.seen, self.requested)))
         times = [
             self.observed_since,
-            self.scaled_down_at,
             self.last_scale_down,
             self.last_request_at,
             self.planned_at,
