@@ -28,6 +28,14 @@ def test_higher_number_is_used_at_once_and_kept_for_a_window(build: Any) -> None
     assert clock.tick(10).replicas == 1
 
 
+def test_without_a_window_in_the_spec_a_higher_number_is_kept_for_5_min(build: Any) -> None:
+    clock = observed(build.clock(1, scale_down_window_s=None), 70)
+    _, clock.history = request(clock.policy, clock.history, 1, 4, clock.now)
+    clock.replicas = 4
+    assert clock.tick(59, time_to_ready_s=20.0).replicas == 4
+    assert clock.tick(3, time_to_ready_s=20.0).replicas == 1
+
+
 def test_number_outside_the_bounds_is_limited(build: Any) -> None:
     clock = observed(build.clock(2, max_replicas=4), 3)
     proposal, _ = request(clock.policy, clock.history, 2, 9, clock.now)

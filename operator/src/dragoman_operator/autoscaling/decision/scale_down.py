@@ -21,7 +21,7 @@ MIN_CHANGE_RATIO = 0.03
 """Minimum change, as a ratio of the replicas."""
 
 REQUESTED_S = 300.0
-"""Time for which a number that a user requested is kept, or a stabilization window if that is longer."""
+"""Minimum time for which a number that a user requested is kept, unless the spec sets the stabilization window."""
 
 STUCK_STARTS, STUCK_S = 3.0, 600.0
 """A replica that has been starting for this many startup times, and for ten minutes, waits for a GPU that the
@@ -51,10 +51,11 @@ def scale_down_or_keep(context: Context) -> Proposal:
 
 def _keep_requested(context: Context, proposal: Proposal) -> Proposal:
     """Not below a number that was requested in `spec.replicas` recently."""
-    requested = context.history.requested
-    if requested is None or requested.at < context.now - max(REQUESTED_S, context.window_s):
+    policy, requested = context.policy, context.history.requested
+    keep_s = policy.scale_down_window_s or max(REQUESTED_S, context.window_s)
+    if requested is None or requested.at < context.now - keep_s:
         return proposal
-    kept = min(context.samples.desired, context.policy.bounded(int(requested.replicas)))
+    kept = min(context.samples.desired, policy.bounded(int(requested.replicas)))
     if proposal.replicas >= kept:
         return proposal
     reason = f"kept at {kept}: requested in spec.replicas {duration(context.now - requested.at)} ago"
