@@ -168,7 +168,7 @@ class KubeClient:
                         if line:
                             yield _event(attempted, line)
             finally:
-                response.close()
+                _close(response)
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             raise UnavailableError(attempted, _cause(error)) from error
 
@@ -320,7 +320,7 @@ class KubeClient:
                 try:
                     status, content = response.status, await response.read()
                 finally:
-                    response.close()
+                    _close(response)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise UnavailableError(attempted, _cause(error)) from error
         if status >= 400:
@@ -369,6 +369,16 @@ def _event(attempted: str, line: bytes) -> Manifest:
     if event.get("type") == "ERROR":
         raise error_of(attempted, int(event["object"].get("code") or 500), json.dumps(event["object"]))
     return event
+
+
+def _close(response: aiohttp.ClientResponse) -> None:
+    """End a response; if it has not been read to its end, close its connection without the closing messages of TLS.
+
+    Those wait for the server, and the event loop may end earlier, with an open socket.
+    """
+    if response.connection is not None and response.connection.transport is not None:
+        response.connection.transport.abort()
+    response.close()
 
 
 def _cause(error: Exception) -> str:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import socket
+import ssl
+import threading
+import warnings
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 from kubernetes.aio import client
 
+from dragoman_devcluster.api.tls import credentials
 from dragoman_kube.client import METADATA_LIST, KubeClient, connect
 from dragoman_kube.errors import (
     ClusterError,
@@ -162,6 +170,53 @@ async def test_a_silent_server_and_one_that_is_gone(api: Any, server: Any) -> No
     async with connect(client.Configuration(host="http://127.0.0.1:1")) as kube:
         with pytest.raises(UnavailableError, match=r"^read Pod n/a: "):
             await kube.get(POD, KEY)
+
+
+def test_a_cancelled_watch_closes_its_socket_though_the_server_hangs(tmp_path: Path) -> None:
+    """The server sends one event and then reads nothing, so it never answers TLS's closing message."""
+    given = credentials(tmp_path, "127.0.0.1")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(given.certificate_file, given.key_file)
+    ended = threading.Event()
+
+    def serve(listener: socket.socket) -> None:
+        connection = context.wrap_socket(listener.accept()[0], server_side=True)
+        with connection:
+            connection.recv(65_536)
+            line = json.dumps({"type": "ADDED", "object": {}}).encode() + b"\n"
+            connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            connection.sendall(f"{len(line):x}\r\n".encode() + line + b"\r\n")
+            ended.wait(10)
+
+    async def watch(port: int) -> None:
+        configuration = client.Configuration(host=f"https://127.0.0.1:{port}")
+        configuration.ssl_ca_cert = str(given.certificate_file)
+        async with connect(configuration) as kube:
+            received = asyncio.Event()
+
+            async def follow() -> None:
+                async for _ in kube.watch(POD, "n", "1"):
+                    received.set()
+
+            following = asyncio.create_task(follow())
+            async with asyncio.timeout(10):
+                await received.wait()
+            following.cancel()
+            with suppress(asyncio.CancelledError):
+                await following
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,))
+        thread.start()
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                asyncio.run(watch(listener.getsockname()[1]))
+                gc.collect()
+        finally:
+            ended.set()
+            thread.join()
+    assert [str(warning.message) for warning in caught] == []
 
 
 async def test_a_fenced_client_writes_only_within_its_budget(api: Any, kube: KubeClient) -> None:
