@@ -121,7 +121,9 @@ class Autoscaling(SpecModel):
     )
     target_queue_time: Duration | None = Field(
         None,
-        description=("Maximum time that a sequence should wait in the queue of a replica. Default: 2s."),
+        description=(
+            "In mode Internal, the maximum time that a sequence should wait in the queue of a replica. Default: 2s."
+        ),
     )
     objective: Percentage = Field(
         DEFAULT_OBJECTIVE,
