@@ -15,7 +15,7 @@ Listener = Callable[[Manifest | None, Manifest | None], None]
 """Called with an object before and after a change; None before its creation and after its deletion."""
 
 MAX_DELETED = 1000
-"""Number of deleted uids that are stored, so that a late response does not restore an object."""
+"""Number of deleted objects whose versions are stored, so that a late response does not restore an object."""
 
 
 class Cache:
@@ -24,22 +24,27 @@ class Cache:
     def __init__(self) -> None:
         self.items: dict[Key, Manifest] = {}
         self.listeners: list[Listener] = []
-        self._deleted: dict[str, None] = {}
+        self._deleted: dict[str, int] = {}
+        """Version at which an object was gone, by uid. It comes back if it had only lost the label of a selector."""
         self._listed_version = 0
 
     def put(self, manifest: Manifest) -> None:
         """Store an object from an event or from the response to a write, unless a newer version is known."""
         known = self.items.get(key_of(manifest))
-        if uid_of(manifest) in self._deleted:
+        if version_of(manifest) <= self._deleted.get(uid_of(manifest), -1):
             return
         if known is None or version_of(known) < version_of(manifest):
             self._store(known, manifest)
 
     def remove(self, manifest: Manifest) -> None:
-        """Remove an object that was deleted; a successor of its name stays."""
+        """Remove an object that was deleted, or that a selector no longer selects; a successor of its name stays."""
+        self._remove(manifest, version_of(manifest))
+
+    def _remove(self, manifest: Manifest, version: int) -> None:
         key, uid = key_of(manifest), uid_of(manifest)
         known = self.items.get(key)
-        self._deleted[uid] = None
+        self._deleted.pop(uid, None)
+        self._deleted[uid] = version
         while len(self._deleted) > MAX_DELETED:
             del self._deleted[next(iter(self._deleted))]
         if known is not None and uid_of(known) == uid:
@@ -60,7 +65,7 @@ class Cache:
             current = listed.get(key)
             gone = current is None or uid_of(current) != uid_of(known)
             if gone and (restored or version_of(known) <= listed_version):
-                self.remove(known)
+                self._remove(known, listed_version)
         if restored:
             self._deleted.clear()
             for key, manifest in listed.items():

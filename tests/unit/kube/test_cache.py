@@ -55,6 +55,22 @@ def test_a_deleted_object_does_not_come_back(cache: Cache, changes: Any) -> None
     assert changes[-1] == (None, "3")
 
 
+def test_an_object_that_a_selector_selects_again_comes_back(cache: Cache, changes: Any) -> None:
+    cache.put(make(version=1))
+    cache.remove(make(version=2))
+    cache.put(make(version=3))
+    assert changes == [(None, "1"), ("1", None), (None, "3")]
+
+
+def test_an_object_that_a_list_misses_comes_back_with_a_newer_version_only(cache: Cache) -> None:
+    cache.put(make(version=1))
+    cache.replace([], "5")
+    cache.put(make(version=4))
+    assert names(cache) == set()
+    cache.put(make(version=6))
+    assert names(cache) == {"a"}
+
+
 def test_the_deletion_of_a_predecessor_keeps_its_successor(cache: Cache) -> None:
     cache.put(make(version=5, uid="new"))
     cache.remove(make(version=4, uid="old"))
