@@ -41,6 +41,8 @@ def test_an_answer_without_progress(page: bytes) -> None:
 def test_an_answer_is_one_line_of_bounded_length() -> None:
     assert download_of(b'{"reason": "a\\nb", "progress": null}') == Download("ab")
     assert download_of(b'{"reason": "a", "progress": 0.5}') == Download("a", 0.5)
+    for progress in (b"1" + b"0" * 400, b"NaN", b"-1", b'"half"'):
+        assert download_of(b'{"reason": "a", "progress": %s}' % progress) == Download("a")
     assert len(download_of(b'{"reason": "%s"}' % (b"x" * 9999)).sentence) == MAX_CHARS
 
 
@@ -68,6 +70,25 @@ async def test_a_change_is_enqueued_once(make_pod: MakePod) -> None:
         pods.clear()
         await downloads.read()
         assert downloads.progress == {}
+
+
+async def test_a_malformed_answer_is_ignored_and_the_other_pods_are_read(make_pod: MakePod) -> None:
+    """JSON that is nested too deeply raises no ValueError."""
+    pages = iter(["[" * 10_000, '{"reason": "downloading"}'])
+    first, second = downloading(make_pod("a")), downloading(make_pod("b"))
+    second["metadata"]["uid"] = "uid-b"
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(text=next(pages))
+
+    app = web.Application()
+    app.router.add_get("/startupz", answer)
+    async with TestServer(app) as server, aiohttp.ClientSession() as http:
+        downloads = Downloads(
+            http, lambda: [(KEY, first), (KEY, second)], lambda _: None, 2.0, server.port or 0
+        )
+        await downloads.read()
+        assert list(downloads.progress.values()) == [Download("downloading")]
 
 
 async def test_a_pod_that_does_not_answer_is_ignored(make_pod: MakePod, unused_tcp_port: int) -> None:

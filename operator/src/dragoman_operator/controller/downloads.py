@@ -19,7 +19,6 @@ from dragoman_contract.http import ENGINE_PORT, STARTUP_PATH
 from dragoman_kube.objects import Key, is_deleting, uid_of
 from dragoman_operator.api.labels import FETCH_CONTAINER
 from dragoman_operator.autoscaling.sources.pods import read_body
-from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.snapshot import Download, Manifest
 
 log = logging.getLogger(__name__)
@@ -79,7 +78,8 @@ class Downloads:
                 url = f"http://{host}:{self._port}{STARTUP_PATH}"
                 async with self._http.get(url, allow_redirects=False) as response:
                     download = download_of(await read_body(response, MAX_BYTES))
-        except (aiohttp.ClientError, TimeoutError, OSError, MetricsError, ValueError) as error:
+        except Exception as error:
+            # The answer may be of any program: a malformed one must not end the operator.
             log.debug("no progress of %s: %s", pod["metadata"]["name"], error, extra={"key": str(key)})
             return
         if self.progress.get(uid) != download:
@@ -113,5 +113,5 @@ def download_of(page: bytes) -> Download:
     ratio = found.get("progress")
     return Download(
         "".join(each for each in sentence if each.isprintable())[:MAX_CHARS],
-        float(ratio) if isinstance(ratio, int | float) else None,
+        float(ratio) if isinstance(ratio, int | float) and 0 <= ratio <= 1 else None,
     )
