@@ -347,6 +347,17 @@ async def test_clock_that_is_set_back_does_no_harm(world: World, make_td: MakeTd
     assert (await world.ticks(2)).replicas == 1
 
 
+async def test_a_clock_that_was_ahead_once_does_not_stop_scaling(world: World, make_td: MakeTd) -> None:
+    world.view(internal(make_td), {}, None)
+    await world.ticks(3)
+    world.now += 3600
+    await world.ticks()
+    world.now -= 3600
+    world.each = ReplicaSample(None, 8.0, 12.0)
+    scaled = await world.ticks()
+    assert (scaled.replicas, scaled.rule, scaled.at) == (4, "Load", world.now)
+
+
 @pytest.mark.parametrize("mode", ["Off", "External", "HPA", "KEDA"])
 async def test_other_modes_are_not_scaled(world: World, make_td: MakeTd, mode: str) -> None:
     world.view(internal(make_td), {}, None)

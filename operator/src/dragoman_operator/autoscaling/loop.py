@@ -18,13 +18,14 @@ from dragoman_operator.api.scaling import Prometheus
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision.observation import STALE_TICKS
 from dragoman_operator.autoscaling.decision.recommend import recommend, request
-from dragoman_operator.autoscaling.decision.values import TotalLoad
+from dragoman_operator.autoscaling.decision.values import History, TotalLoad
 from dragoman_operator.autoscaling.sources.engine_metrics import LOAD_NAMES
 from dragoman_operator.autoscaling.sources.pods import SamplesResult
 from dragoman_operator.autoscaling.sources.prometheus import PrometheusServers
 from dragoman_operator.autoscaling.sources.routers import Routers
 from dragoman_operator.autoscaling.starts import Starts, samples_of
 from dragoman_operator.autoscaling.status import (
+    CLOCKS_DIFFER_S,
     ScalingView,
     decode,
     max_start_s,
@@ -175,8 +176,7 @@ class Autoscaler:
         )
 
     def _decide(self, key: Key, deployment: Scaled, pods: list[EnginePod], scraped: SamplesResult) -> None:
-        before = deployment.latest
-        now = max(self._clock(), before.at)
+        before, now = self._last(deployment)
         load = self._routers.load(key)
         deployment.scrape_interval_s = scraped.interval_s or deployment.scrape_interval_s
         policy = policy_of(deployment.td.spec, self._interval_s, deployment.scrape_interval_s)
@@ -217,15 +217,28 @@ class Autoscaler:
             deployment.shown = deployment.latest
             self._enqueue(key)
 
+    def _last(self, deployment: Scaled) -> tuple[ScalingView, float]:
+        """The last decision, and the time of this one, which is not earlier.
+
+        If the clock was set back by more than the clocks of two operators may differ, the history begins again.
+        """
+        before, now = deployment.latest, self._clock()
+        if before.at <= now + CLOCKS_DIFFER_S:
+            return before, max(before.at, now)
+        log.warning("the clock was set back by %.0f s: the observation begins again", before.at - now)
+        deployment.requested_at_s, deployment.failing_since = now, None
+        deployment.shown = replace(deployment.shown, at=now)
+        return replace(before, at=now, history=History()), now
+
     def _source_of(self, td: TranslationDeployment) -> str:
         chosen = prometheus_of(td)
         return PODS if chosen is None else self._prometheus.named(chosen)
 
     def _request(self, key: Key, deployment: Scaled, replicas: int) -> None:
         """Decide at once about a number that another client wrote to `spec.replicas`."""
-        before = latest = deployment.latest
+        before, now = self._last(deployment)
+        latest = before
         if replicas != before.replicas:
-            now = max(self._clock(), before.at)
             policy = policy_of(deployment.td.spec, self._interval_s, deployment.scrape_interval_s)
             proposal, history = request(policy, before.history, before.replicas, replicas, now)
             latest = replace(

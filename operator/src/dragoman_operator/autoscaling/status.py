@@ -43,7 +43,7 @@ from dragoman_operator.autoscaling.starts import Starts
 from dragoman_operator.observed.snapshot import EnginePod, Manifest, Observed
 
 CLOCKS_DIFFER_S = 60.0
-"""Maximum by which the previous operator's clock may be ahead."""
+"""Maximum by which the clock of the previous decision may be ahead."""
 
 MAX_CHANGES = 5
 """Maximum number of changes in the status."""
