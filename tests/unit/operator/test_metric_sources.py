@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import AsyncIterator
 from typing import Any
@@ -53,6 +54,38 @@ async def test_names_have_no_credentials(http: aiohttp.ClientSession) -> None:
     assert found.named(named()) == "https://own:9090/a"
     assert found.named(named(url=NOWHERE)) == "http://127.0.0.1:9"
     assert found.named(named(url="http://[")) == "a Prometheus with an invalid URL"
+    for unescaped in ("s3cr/et", "s3cr?et", "s3cr#et", "s3@cr/et"):
+        assert "cr" not in found.named(named(url=f"http://admin:{unescaped}@prom:9090"))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://admin:s3cr/et@prom",
+        "http://admin:s3[cret@prom",
+        "http://admin:s3cret@prom:99999",
+        "ftp://a:s3cret@b",
+    ],
+)
+async def test_an_invalid_url_is_not_repeated_in_the_error(http: aiohttp.ClientSession, url: str) -> None:
+    result = await sources(http, Secrets(), url).read("default", named(), [])
+    assert result.failure is not None
+    assert result.failure.endswith("the URL is invalid")
+    assert "cr" not in result.failure
+
+
+async def test_a_response_that_is_no_http_has_no_credentials(http: aiohttp.ClientSession) -> None:
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"SSH-2.0-x\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        own = f"http://admin:s3cret@127.0.0.1:{port}"
+        result = await sources(http, Secrets(), own).read("default", named(), [])
+    assert result.failure is not None
+    assert "malformed" in result.failure
+    assert "s3cret" not in result.failure
 
 
 async def test_nothing_named_and_nothing_of_our_own(http: aiohttp.ClientSession) -> None:

@@ -147,6 +147,13 @@ def describe_error(error: Exception, timeout_s: float) -> str:
     """Error text of a failed HTTP request."""
     if isinstance(error, TimeoutError):
         return f"no answer within {timeout_s:g} s"
+    # The texts of these have the URL, which may have a password.
+    if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
+        return "the URL is invalid"
+    if isinstance(error, aiohttp.ClientResponseError):
+        return f"the response is malformed: {error.message}"
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"the certificate is not valid: {error.certificate_error}"
     if isinstance(error, aiohttp.ClientConnectorError):
         number = error.os_error.errno
         return f"cannot be reached: {os.strerror(number) if number else error.os_error}"

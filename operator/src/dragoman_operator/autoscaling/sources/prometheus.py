@@ -229,6 +229,8 @@ def redacted(url: str) -> str:
         parts = urlsplit(url)
     except ValueError:
         return "a Prometheus with an invalid URL"
+    if "@" in parts.path + parts.query + parts.fragment:
+        return "a Prometheus whose URL is not shown: an @ after the host may belong to a password"
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
 
 
