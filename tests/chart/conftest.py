@@ -49,6 +49,16 @@ class Rendered:
         return container
 
 
+class StrictLoader(yaml.CSafeLoader):
+    """Refuses a key that appears twice in a mapping, as kustomize and other strict parsers do."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        mapping = super().construct_mapping(node, deep)
+        if len(mapping) < len(node.value):
+            raise yaml.constructor.ConstructorError("a mapping", node.start_mark, "a key appears twice")
+        return mapping
+
+
 class Refused(Exception):
     """helm refused the values; the message is helm's."""
 
@@ -68,7 +78,7 @@ def helm(*arguments: str, values: dict[str, Any]) -> str:
 
 def template(chart: Path, values: dict[str, Any], *options: str) -> Rendered:
     text = helm("template", "release", str(chart), "--namespace", "dragoman-system", *options, values=values)
-    return Rendered(tuple(document for document in yaml.load_all(text, yaml.CSafeLoader) if document))
+    return Rendered(tuple(document for document in yaml.load_all(text, StrictLoader) if document))
 
 
 @pytest.fixture

@@ -15,21 +15,30 @@
 {{- end -}}
 {{- end -}}
 
+{{/* Labels by which the pods of a component are selected: (list . COMPONENT). */}}
 {{- define "dragoman.selectorLabels" -}}
+{{- $component := index . 1 -}}
+{{- with index . 0 -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name }}
-app.kubernetes.io/component: operator
+app.kubernetes.io/component: {{ $component }}
+{{- end -}}
 {{- end -}}
 
+{{/*
+Labels of an object or pod of a component: (list . COMPONENT) or (list . COMPONENT MORE). The chart's own take precedence,
+because selectors, the operator and the CLI use them; then MORE, then commonLabels. They are merged: no key may appear twice.
+*/}}
 {{- define "dragoman.labels" -}}
-{{ include "dragoman.selectorLabels" . }}
-app.kubernetes.io/part-of: dragoman
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
-{{- with .Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
+{{- $labels := include "dragoman.selectorLabels" . | fromYaml -}}
+{{- $more := first (slice . 2) | default dict -}}
+{{- with index . 0 -}}
+{{- $_ := set $labels "app.kubernetes.io/part-of" "dragoman" -}}
+{{- $_ := set $labels "app.kubernetes.io/managed-by" .Release.Service -}}
+{{- $_ := set $labels "app.kubernetes.io/version" .Chart.AppVersion -}}
+{{- $_ := set $labels "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_") -}}
+{{- merge $labels $more (.Values.commonLabels | default dict) | toYaml -}}
+{{- end -}}
 {{- end -}}
 
 {{/* policyTypes of the NetworkPolicies; empty: there are none. The former name `enabled`, where it is set, is for both. */}}

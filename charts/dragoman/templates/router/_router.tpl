@@ -2,23 +2,6 @@
 {{- printf "%s-router" (include "dragoman.fullname" .) -}}
 {{- end -}}
 
-{{- define "dragoman.router.selectorLabels" -}}
-app.kubernetes.io/name: {{ .Chart.Name }}
-app.kubernetes.io/instance: {{ .Release.Name }}
-app.kubernetes.io/component: router
-{{- end -}}
-
-{{- define "dragoman.router.labels" -}}
-{{ include "dragoman.router.selectorLabels" . }}
-app.kubernetes.io/part-of: dragoman
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
-{{- with .Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
-{{- end -}}
-
 {{- define "dragoman.router.image" -}}
 {{- with .Values.router.image -}}
 {{- include "dragoman.image" (list .repository .tag $.Chart.AppVersion .digest) -}}
