@@ -76,8 +76,14 @@ def helm(*arguments: str, values: dict[str, Any]) -> str:
     return done.stdout
 
 
-def template(chart: Path, values: dict[str, Any], *options: str) -> Rendered:
-    text = helm("template", "release", str(chart), "--namespace", "dragoman-system", *options, values=values)
+def template(
+    chart: Path,
+    values: dict[str, Any],
+    *options: str,
+    release: str = "release",
+    namespace: str = "dragoman-system",
+) -> Rendered:
+    text = helm("template", release, str(chart), "--namespace", namespace, *options, values=values)
     return Rendered(tuple(document for document in yaml.load_all(text, StrictLoader) if document))
 
 
@@ -139,3 +145,9 @@ def render() -> Callable[..., Rendered]:
 def render_upgrade() -> Callable[..., Rendered]:
     """The same for an upgrade of a release."""
     return lambda **values: template(CHART, values, "--is-upgrade")
+
+
+@pytest.fixture
+def render_as() -> Callable[..., Rendered]:
+    """The same for a release and a namespace of this name."""
+    return lambda name, /, **values: template(CHART, values, release=name, namespace=name)

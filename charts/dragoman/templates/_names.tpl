@@ -20,7 +20,7 @@
 {{- $component := index . 1 -}}
 {{- with index . 0 -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: {{ $component }}
 {{- end -}}
 {{- end -}}
