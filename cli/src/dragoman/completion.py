@@ -40,6 +40,6 @@ def command_line() -> argparse.ArgumentParser:
         if add := {**DETAILED, "completion": add_arguments}.get(name):
             add(added)
         for action in added._actions:
-            if action.type is Path:
+            if action.type is Path or action.dest == "output":
                 action.complete = shtab.FILE  # type: ignore[attr-defined]
     return parser

@@ -41,54 +41,90 @@ class Task(NamedTuple):
         )
 
 
-def tasks_of(sources: Sequence[Path], output: Path | None, target: str) -> list[Task]:
+def tasks_of(sources: Sequence[Path], output: str | None, target: str) -> list[Task]:
     """The files of `sources`, which are files and folders, with their outputs.
 
-    Without `output` they lie beside: `letter.fr.txt`, `folder.fr/letter.txt`.
+    Without `output` they lie beside: `letter.fr.txt`, `folder.fr/letter.txt`. An output of the same command is no
+    source.
 
     Args:
         sources: Files and folders.
-        output: A file for one file, else a folder; it need not exist.
+        output: A file for one file, else a folder; it need not exist. With a slash at its end it is a folder.
         target: BCP-47 tag, for names.
 
     Raises:
-        FilesError: A source does not exist, or two would be written to one file.
+        FilesError: A source does not exist, or an output would replace another one, a source or a folder.
     """
-    into_folder = output is not None and (len(sources) > 1 or output.is_dir())
+    into = None if output is None else Path(output)
+    into_folder = output is not None and (len(sources) > 1 or names_folder(output))
+    if into and into.is_file() and (into_folder or any(source.is_dir() for source in sources)):
+        raise FilesError(f"{into} is a file; name a folder as --output")
     found: list[Task] = []
     for source in sources:
         if source.is_dir():
-            root = source.with_name(f"{source.resolve().name}.{target}") if output is None else output
-            if into_folder and len(sources) > 1:
-                root = root / source.resolve().name
-            found += _in_folder(source, root)
+            named = source.resolve() if source.name in ("", "..") else source
+            if into is None:
+                if not named.name:
+                    raise FilesError(f"{source} has no folder beside it; name an --output")
+                root = named.with_name(f"{named.name}.{target}")
+            else:
+                root = into / named.name if len(sources) > 1 else into
+            found += _in_folder(source, root, into or root)
         elif source.exists():
-            if output is None:
+            if into is None:
                 found.append(Task(source, _renamed(source.with_stem(f"{source.stem}.{target}"))))
             elif into_folder:
-                found.append(Task(source, output / _renamed(source).name))
+                found.append(Task(source, into / _renamed(source).name))
             else:
                 made = translated_ending(source.suffix.lower())
-                if made != source.suffix.lower() and output.suffix.lower() != made:
+                if made != source.suffix.lower() and into.suffix.lower() != made:
                     raise FilesError(f"the translation of {source} is a {made} file; name --output so")
-                found.append(Task(source, output))
+                found.append(Task(source, into))
         else:
             raise FilesError(f"{source} does not exist")
-    by_output: dict[Path, Path] = {}
+    return _without_outputs(found, is_beside=into is None)
+
+
+def names_folder(output: str) -> bool:
+    """Whether an `--output` is a folder: one that exists, or by the slash at its end."""
+    return Path(output).is_dir() or output.endswith("/")
+
+
+def _without_outputs(found: Sequence[Task], *, is_beside: bool) -> list[Task]:
+    """Each task once. Beside its source, an output is known by its name, and no source: `*.txt` can be repeated."""
+    by_output: dict[Path, Task] = {}
     for task in found:
-        if task.output.resolve() == task.source.resolve():
+        if task.output.is_dir():
+            raise FilesError(
+                f"{task.output}, the output of {task.source}, is a folder; name another --output"
+            )
+        other = by_output.setdefault(task.output.resolve(), task)
+        if other.source.resolve() != task.source.resolve():
+            raise FilesError(f"{other.source} and {task.source} would both be written to {task.output}")
+    tasks = []
+    for task in by_output.values():
+        maker = by_output.get(task.source.resolve())
+        if maker is None:
+            tasks.append(task)
+        elif maker is task:
             raise FilesError(f"{task.source} would be written over itself; name another --output")
-        if (other := by_output.setdefault(task.output, task.source)) != task.source:
-            raise FilesError(f"{other} and {task.source} would both be written to {task.output}")
-    return found
+        elif not is_beside:
+            raise FilesError(f"{maker.source} would be written over {task.source}; name another --output")
+    return tasks
 
 
-def _in_folder(folder: Path, root: Path) -> Iterator[Task]:
+def _in_folder(folder: Path, root: Path, outputs: Path) -> Iterator[Task]:
     """Files of known kinds in a folder, hidden ones and earlier outputs aside."""
+    # A folder may lie in that of its outputs.
+    own_folders = [
+        own for own in (outputs.resolve(), root.resolve()) if not folder.resolve().is_relative_to(own)
+    ]
     for source in sorted(folder.rglob("*")):
         inside = source.relative_to(folder)
         hidden = any(part.startswith(".") for part in inside.parts)
-        own = source.name.endswith((SUFFIX, NEW_SUFFIX)) or source.is_relative_to(root)
+        own = source.name.endswith((SUFFIX, NEW_SUFFIX)) or any(
+            source.resolve().is_relative_to(own_folder) for own_folder in own_folders
+        )
         if source.is_file() and not hidden and not own and source.suffix.lower() in FILE_ENDINGS:
             yield Task(source, root / _renamed(inside))
 

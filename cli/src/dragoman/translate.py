@@ -9,13 +9,13 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httpx
 
 from dragoman.engine import EngineError, started
 from dragoman.exits import DONE, FAILED, INTERRUPTED, UNREACHABLE, USAGE
-from dragoman.files import FilesError, Task, read_glossary, tasks_of
+from dragoman.files import FilesError, Task, names_folder, read_glossary, tasks_of
 from dragoman.journal import Journal, JournalError, digest_of, journal_of, write_atomically
 from dragoman.lines import split, translate_lines
 from dragoman.memory import read_memory
@@ -39,8 +39,12 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="dragoman translate", description=__doc__)
     add_arguments(parser)
     options = parser.parse_args(argv)
+    outputs: Sequence[Path] = ()
     try:
-        return asyncio.run(_run(options))
+        # Standard input is read here: asyncio would not end this at the first Ctrl-C.
+        job = _job(options)
+        outputs = job.outputs
+        return asyncio.run(_run(job, options))
     except (UsageError, FilesError, JournalError) as error:
         return _say(str(error), USAGE)
     except OSError as error:
@@ -48,44 +52,72 @@ def main(argv: list[str]) -> int:
     except EngineError as error:
         return _say(str(error), UNREACHABLE)
     except UnreachableError as error:
-        return _say(f"{error}{_resumed(options)}", UNREACHABLE)
+        return _say(f"{error}{_resumed(outputs, options)}", UNREACHABLE)
     except RefusedError as error:
-        return _say(f"{error}{_resumed(options)}", FAILED)
+        return _say(f"{error}{_resumed(outputs, options)}", FAILED)
     except KeyboardInterrupt:
-        return _say(f"interrupted{_resumed(options)}", INTERRUPTED)
+        return _say(f"interrupted{_resumed(outputs, options)}", INTERRUPTED)
 
 
-async def _run(options: argparse.Namespace) -> int:
+class Job(NamedTuple):
+    """What a command is to do; nothing is sent yet.
+
+    Args:
+        tasks: Empty for texts and standard input.
+        texts: For standard output.
+        content: Standard input, for `output`.
+    """
+
+    wanted: Wanted
+    tasks: Sequence[Task] = ()
+    texts: Sequence[str] = ()
+    content: bytes = b""
+    output: Path | None = None
+
+    @property
+    def outputs(self) -> Sequence[Path]:
+        """The files that it writes."""
+        return [task.output for task in self.tasks] or ([self.output] if self.output else [])
+
+
+def _job(options: argparse.Namespace) -> Job:
     if options.text and options.file:
         raise UsageError("texts and --file exclude each other")
-    if options.text and options.output:
+    if options.text and options.output is not None:
         raise UsageError("--output is for --file and for standard input")
+    if options.model and _in_cluster(options):
+        raise UsageError("--model is of this machine: it excludes the flags of a cluster")
     source = None if options.source.lower() == "auto" else options.source
     terms = read_glossary(options.glossary, source, options.target) if options.glossary else ()
     memory = read_memory(options.memory, source, options.target) if options.memory else None
     wanted = Wanted(source, options.target, terms, memory)
-    tasks = tasks_of(options.file, options.output, options.target)
-    if terms and (documents := [task.source for task in tasks if task.is_document]):
-        raise UsageError(f"--glossary is for texts, not for documents such as {documents[0]}")
+    if options.file:
+        tasks = tasks_of(options.file, options.output, options.target)
+        if not tasks:
+            raise UsageError("these folders have no files that can be translated")
+        if terms and (documents := [task.source for task in tasks if task.is_document]):
+            raise UsageError(f"--glossary is for texts, not for documents such as {documents[0]}")
+        return Job(wanted, tasks)
+    if options.text:
+        return Job(wanted, texts=options.text)
+    if options.output is None:
+        return Job(wanted, texts=split(_decoded(sys.stdin.buffer.read(), "standard input")[1])[0])
+    if names_folder(options.output):
+        raise UsageError(f"{options.output} is a folder; name a file as --output of standard input")
+    return Job(wanted, content=sys.stdin.buffer.read(), output=Path(options.output))
+
+
+async def _run(job: Job, options: argparse.Namespace) -> int:
     async with _translator(options) as translator:
-        status = await _translated(translator, wanted, tasks, options)
-        if memory is not None:
+        if job.tasks:
+            status = await _files(translator, job.wanted, job.tasks, options)
+        elif job.output:
+            status = await _lines_to_file(translator, job.wanted, job.content, job.output, options)
+        else:
+            status = await _texts_to_stdout(translator, job.wanted, job.texts, options)
+        if job.wanted.memory is not None:
             _say(f"segments from the memory: {translator.from_memory}")
         return status
-
-
-async def _translated(
-    translator: Translator, wanted: Wanted, tasks: Sequence[Task], options: argparse.Namespace
-) -> int:
-    if tasks:
-        return await _files(translator, wanted, tasks, options)
-    if options.file:
-        raise UsageError("these folders have no files that can be translated")
-    if options.output is not None:
-        content = sys.stdin.buffer.read()
-        return await _lines_to_file(translator, wanted, content, options.output, options)
-    texts = options.text or split(_decoded(sys.stdin.buffer.read(), "standard input")[1])[0]
-    return await _texts_to_stdout(translator, wanted, texts, options)
 
 
 async def _files(
@@ -141,8 +173,10 @@ async def _lines_to_file(
         for number, reason in sorted(failed.items())[:SHOWN_FAILURES]:
             _say(f"line {number + 1}: {reason}")
         if failed and not options.partial:
+            again = "Again without --overwrite" if options.overwrite else "Again"
             return _say(
-                f"{len(failed)} lines failed; {journal.path} has the others. Again, or with --partial", FAILED
+                f"{len(failed)} lines failed; {journal.path} has the others. {again}, or with --partial",
+                FAILED,
             )
         whole = mark + "".join(
             journal.done.get(number, line) + end
@@ -203,8 +237,6 @@ async def _translator(options: argparse.Namespace) -> AsyncIterator[Translator]:
     arguments: Mapping[str, Any] = {}
     key = _key(options.key_file)
     async with AsyncExitStack() as stack:
-        if options.model and _in_cluster(options):
-            raise UsageError("--model is of this machine: it excludes the flags of a cluster")
         if options.model:
             engine = started(options.model, options.prompt_family, options.device)
             url = await stack.enter_async_context(engine)
@@ -244,12 +276,14 @@ async def _reached(options: argparse.Namespace) -> Reached:
         raise UnreachableError(str(error)) from error
 
 
-def _resumed(options: argparse.Namespace) -> str:
+def _resumed(outputs: Sequence[Path], options: argparse.Namespace) -> str:
     """A sentence about what is kept, if there is something."""
-    tasks = tasks_of(options.file, options.output, options.target) if options.file else []
-    outputs = [task.output for task in tasks] or ([options.output] if options.output else [])
     kept = [journal_of(output) for output in outputs if journal_of(output).exists()]
-    return f"; {kept[0]} has what is finished: the same command goes on" if kept else ""
+    again = "the same command goes on"
+    if options.overwrite:
+        # The other files of the command may be up to date without it.
+        again = "the same command without --overwrite goes on with this file"
+    return f"; {kept[0]} has what is finished: {again}" if kept else ""
 
 
 def _say(message: str, status: int = DONE) -> int:

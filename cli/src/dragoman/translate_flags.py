@@ -26,9 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         *("-o", "--output"),
-        type=Path,
         metavar="PATH",
-        help="file, or folder for several; default: beside each file, as NAME.TAG.txt",
+        help="file, or folder for several; with a slash at its end always a folder; default: beside each file, as "
+        "NAME.TAG.txt",
     )
     parser.add_argument(
         "--from",

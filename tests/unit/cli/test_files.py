@@ -24,9 +24,9 @@ def test_files_get_their_translation_beside_them(folder: Path) -> None:
 
 
 def test_one_file_gets_the_name_that_is_given(folder: Path, tmp_path: Path) -> None:
-    (task,) = tasks_of([folder / "a.txt"], tmp_path / "out", "fr")
+    (task,) = tasks_of([folder / "a.txt"], str(tmp_path / "out"), "fr")
     assert task.output == tmp_path / "out"
-    (task,) = tasks_of([folder / "a.txt"], tmp_path, "fr")
+    (task,) = tasks_of([folder / "a.txt"], str(tmp_path), "fr")
     assert task.output == tmp_path / "a.txt"
 
 
@@ -35,10 +35,10 @@ def test_the_translation_of_a_pdf_is_a_word_document(tmp_path: Path) -> None:
     pdf.parent.mkdir()
     pdf.touch()
     assert names(tasks_of([pdf], None, "fr"), tmp_path) == {"in/a.PDF": "in/a.fr.docx"}
-    assert names(tasks_of([pdf], tmp_path, "fr"), tmp_path) == {"in/a.PDF": "a.docx"}
-    assert names(tasks_of([pdf.parent], tmp_path / "out", "fr"), tmp_path) == {"in/a.PDF": "out/a.docx"}
+    assert names(tasks_of([pdf], str(tmp_path), "fr"), tmp_path) == {"in/a.PDF": "a.docx"}
+    assert names(tasks_of([pdf.parent], str(tmp_path / "out"), "fr"), tmp_path) == {"in/a.PDF": "out/a.docx"}
     with pytest.raises(FilesError, match=r"is a \.docx file"):
-        tasks_of([pdf], tmp_path / "b.pdf", "fr")
+        tasks_of([pdf], str(tmp_path / "b.pdf"), "fr")
 
 
 def test_a_folder_is_searched_for_files_of_known_kinds(folder: Path, tmp_path: Path) -> None:
@@ -54,11 +54,11 @@ def test_outputs_inside_a_folder_are_no_inputs_of_the_next_run(folder: Path) -> 
     output = folder / "french"
     output.mkdir()
     (output / "a.txt").touch()
-    assert not any(task.source.is_relative_to(output) for task in tasks_of([folder], output, "fr"))
+    assert not any(task.source.is_relative_to(output) for task in tasks_of([folder], str(output), "fr"))
 
 
 def test_several_sources_share_a_folder(folder: Path, tmp_path: Path) -> None:
-    tasks = tasks_of([folder, folder / "a.txt"], tmp_path / "out", "fr")
+    tasks = tasks_of([folder, folder / "a.txt"], str(tmp_path / "out"), "fr")
     assert {str(task.output.relative_to(tmp_path)) for task in tasks} == {
         "out/in/a.txt",
         "out/in/b.docx",
@@ -70,12 +70,81 @@ def test_several_sources_share_a_folder(folder: Path, tmp_path: Path) -> None:
 def test_two_files_are_not_written_to_one(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").touch()
     with pytest.raises(FilesError, match="would both be written to"):
-        tasks_of([folder / "a.txt", tmp_path / "a.txt"], tmp_path / "out", "fr")
+        tasks_of([folder / "a.txt", tmp_path / "a.txt"], str(tmp_path / "out"), "fr")
 
 
 def test_a_file_is_not_written_over_itself(folder: Path) -> None:
     with pytest.raises(FilesError, match="would be written over itself"):
-        tasks_of([folder / "a.txt"], folder, "fr")
+        tasks_of([folder / "a.txt"], str(folder), "fr")
+
+
+def test_a_slash_at_the_end_makes_the_output_a_folder(folder: Path, tmp_path: Path) -> None:
+    (task,) = tasks_of([folder / "a.txt"], f"{tmp_path}/french/", "fr")
+    assert task.output == tmp_path / "french" / "a.txt"
+
+
+def test_a_file_is_no_folder_for_outputs(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "french").touch()
+    for sources, output in (([folder / "a.txt"], "french/"), ([folder], "french")):
+        with pytest.raises(FilesError, match="french is a file"):
+            tasks_of(sources, f"{tmp_path}/{output}", "fr")
+
+
+def test_a_folder_is_not_replaced_by_an_output(folder: Path) -> None:
+    (folder / "a.fr.txt").mkdir()
+    with pytest.raises(FilesError, match=r"a\.fr\.txt, the output of .*, is a folder"):
+        tasks_of([folder / "a.txt"], None, "fr")
+
+
+@pytest.mark.parametrize(("where", "named"), [("in", "."), ("in/deep", "..")])
+def test_the_output_of_a_folder_without_a_name_lies_beside_it(
+    where: str, named: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path / where)
+    outputs = {task.output.resolve().relative_to(tmp_path) for task in tasks_of([Path(named)], None, "fr")}
+    assert outputs == {Path("in.fr/a.txt"), Path("in.fr/b.docx"), Path("in.fr/deep/c.HTML")}
+
+
+def test_the_root_needs_an_output() -> None:
+    with pytest.raises(FilesError, match="name an --output"):
+        tasks_of([Path("/")], None, "fr")
+
+
+@pytest.mark.parametrize("sources", [["in"], ["."], ["in", "in/deep"]])
+def test_outputs_inside_a_folder_are_known_however_it_is_named(
+    sources: list[str], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def tasks() -> list[Task]:
+        return tasks_of([*map(Path, sources)], str(folder / "out"), "fr")
+
+    first = tasks()
+    for task in first:
+        task.output.parent.mkdir(parents=True, exist_ok=True)
+        task.output.touch()
+    assert tasks() == first
+
+
+def test_outputs_beside_their_files_are_no_inputs_of_the_next_run(folder: Path) -> None:
+    (folder / "a.fr.txt").touch()
+    tasks = tasks_of([folder / "a.txt", folder / "a.fr.txt"], None, "fr")
+    assert names(tasks, folder) == {"a.txt": "a.fr.txt"}
+
+
+def test_a_folder_may_lie_in_that_of_its_outputs(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert [str(task.output) for task in tasks_of([Path("in")], ".", "fr")] == [
+        "a.txt",
+        "b.docx",
+        "deep/c.HTML",
+    ]
+    (folder / "in").mkdir()
+    (folder / "in" / "a.txt").touch()
+    with pytest.raises(FilesError, match=r"in/in/a\.txt would be written over in/a\.txt"):
+        tasks_of([Path("in")], ".", "fr")
 
 
 def test_columns_of_a_glossary(tmp_path: Path) -> None:

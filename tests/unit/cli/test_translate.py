@@ -1,3 +1,4 @@
+import asyncio
 import io
 import json
 import os
@@ -262,3 +263,62 @@ def test_an_interruption_says_what_is_kept(
     command = ["--url", url, "--to", "fr", "--file", str(source), "--output", str(output)]
     assert translate.main(command) == INTERRUPTED
     assert f"{journal_of(output)} has what is finished: the same command goes on" in capsys.readouterr().err
+
+
+def test_with_overwrite_an_interruption_names_the_command_that_goes_on(
+    service: Any,
+    url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("one\ntoo long\n")
+    command = ["--url", url, "--to", "fr", "--file", str(source), "--output", str(output)]
+    assert translate.main([*command, "--overwrite"]) == FAILED
+    assert "Again without --overwrite, or with --partial" in capsys.readouterr().err
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dragoman.translate.translate_lines", interrupt)
+    assert translate.main([*command, "--overwrite"]) == INTERRUPTED
+    assert "the same command without --overwrite goes on" in capsys.readouterr().err
+
+
+def test_files_that_are_translated_one_after_the_other_share_a_new_folder(url: str, tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(name)
+        command = ["--url", url, "--to", "fr", "--file", str(tmp_path / name), "-o", f"{tmp_path}/french/"]
+        assert translate.main(command) == DONE
+    assert {path.name: path.read_text() for path in (tmp_path / "french").iterdir()} == {
+        "a.txt": "A.TXT",
+        "b.txt": "B.TXT",
+    }
+
+
+@pytest.mark.parametrize("folder", ["", "new/"])
+def test_standard_input_does_not_become_a_folder(
+    folder: str, service: Any, url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert translate.main(["--url", url, "--to", "fr", "-o", f"{tmp_path}/{folder}"]) == USAGE
+    assert "is a folder; name a file as --output" in capsys.readouterr().err
+    assert not service.received
+    assert not [*tmp_path.iterdir()]
+
+
+def test_standard_input_is_read_outside_the_event_loop(
+    url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted(io.BytesIO):
+        """A terminal where Ctrl-C is pressed: within an event loop it would be ignored at first."""
+
+        def read(self, *_: Any) -> bytes:
+            with pytest.raises(RuntimeError, match="no running event loop"):
+                asyncio.get_running_loop()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Interrupted()))
+    assert translate.main(["--url", url, "--to", "fr"]) == INTERRUPTED
+    assert translate.main(["--url", url, "--to", "fr", "-o", "out.txt"]) == INTERRUPTED
+    assert capsys.readouterr().err.splitlines() == ["dragoman translate: interrupted"] * 2
