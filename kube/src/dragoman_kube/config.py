@@ -10,9 +10,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+import yaml
 from kubernetes.aio import client, config
 
 from dragoman_kube.errors import ClusterError
+
+_NO_KUBECONFIG = (TypeError, AttributeError, LookupError)
+"""What the client raises where a YAML file has another structure."""
 
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
@@ -34,9 +38,10 @@ async def configuration(
             await config.load_kube_config(config_file=str(path), context=context, client_configuration=loaded)
         else:
             config.load_incluster_config(client_configuration=loaded)
-    except (config.ConfigException, OSError, ValueError) as error:
+    except (config.ConfigException, OSError, ValueError, yaml.YAMLError, *_NO_KUBECONFIG) as error:
         source = path or "the pod's service account"
-        reason = f"{str(error).rstrip('.')}; set KUBECONFIG or run inside a cluster"
+        what = "it is no kubeconfig" if isinstance(error, _NO_KUBECONFIG) else " ".join(str(error).split())
+        reason = f"{what.rstrip('.')}; set KUBECONFIG or run inside a cluster"
         raise ClusterError(f"read {source}", reason) from error
     # aiohttp would read .netrc and the environment's proxies again for each request, in a thread.
     loaded.client_session_kwargs = {"trust_env": False}

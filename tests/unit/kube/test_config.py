@@ -67,6 +67,27 @@ async def test_no_cluster(home: Path) -> None:
     assert own_namespace() == "default"
 
 
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", "no kubeconfig"),
+        ("[]", "no kubeconfig"),
+        ("text", "no kubeconfig"),
+        ("clusters: 1", "no kubeconfig"),
+        ("contexts: [1]", "Expected key current-context"),
+        ("{", "expected the node content"),
+        ("\0", "not allowed"),
+    ],
+)
+async def test_a_file_of_something_else_is_named(content: str, reason: str, home: Path) -> None:
+    file = home / "config"
+    file.write_text(content)
+    with pytest.raises(ClusterError, match=reason) as caught:
+        await configuration(file)
+    assert str(caught.value).startswith(f"read {file}: ")
+    assert len(str(caught.value).splitlines()) == 1
+
+
 def token(claims: Any) -> str:
     payload = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
     return f"e30.{payload}.signature"
