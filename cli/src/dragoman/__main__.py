@@ -7,6 +7,7 @@ imported, so an image holds the command line and its own part.
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import sys
 import tomllib
 from collections.abc import Callable
@@ -82,7 +83,19 @@ def entry_point(command: str) -> EntryPoint | None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one subcommand and return its exit status (2 for an unknown command)."""
+    """Run one subcommand and return its exit status (2 for an unknown command; 1 if nothing reads its output)."""
+    try:
+        try:
+            return _run(argv)
+        finally:
+            print(end="", flush=True)
+    except BrokenPipeError:
+        # Such as by `| head`. What is left in the buffer would fail again at the end of the process.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _run(argv: list[str] | None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
     if arguments[:1] in ([], ["-h"], ["--help"]):
         print(usage())

@@ -1,5 +1,6 @@
 import importlib.metadata
 import importlib.util
+import os
 import resource
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from dragoman import __main__ as cli
 from dragoman.__main__ import COMMANDS, GROUP, entry_point, main
+from dragoman.exits import FAILED
 from dragoman_contract.open_files import ENOUGH_FILES
 
 ROOT = Path(__file__).parents[3]
@@ -103,3 +105,16 @@ def test_a_part_that_is_not_installed_is_named(
     monkeypatch.setattr(cli, "CHECKOUT", tmp_path)
     assert main(["router"]) == 1
     assert "not in this installation; install dragoman-router" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["models"], ["--help"], ["completion", "bash"]])
+def test_a_reader_that_closes_the_output_ends_a_command_without_a_message(arguments: list[str]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "dragoman", *arguments], stdout=write, stderr=subprocess.PIPE, timeout=60
+        )
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (FAILED, b"")
