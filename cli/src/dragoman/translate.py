@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import re
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
@@ -47,6 +48,8 @@ def main(argv: list[str]) -> int:
         return asyncio.run(_run(job, options))
     except (UsageError, FilesError, JournalError) as error:
         return _say(str(error), USAGE)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         return _say(str(error), FAILED)
     except EngineError as error:
@@ -63,11 +66,13 @@ class Job(NamedTuple):
     """What a command is to do; nothing is sent yet.
 
     Args:
+        key: Of the API; empty for none.
         tasks: Empty for texts and standard input.
         texts: For standard output.
         content: Standard input, for `output`.
     """
 
+    key: str
     wanted: Wanted
     tasks: Sequence[Task] = ()
     texts: Sequence[str] = ()
@@ -87,6 +92,12 @@ def _job(options: argparse.Namespace) -> Job:
         raise UsageError("--output is for --file and for standard input")
     if options.model and _in_cluster(options):
         raise UsageError("--model is of this machine: it excludes the flags of a cluster")
+    for number, text in enumerate(options.text, 1):
+        if re.search("[\ud800-\udfff]", text):
+            raise UsageError(f"text {number} is not UTF-8: {text!r}")
+    key = _key(options.key_file)
+    if not options.model and not _in_cluster(options):
+        _check_url(options.url)
     source = None if options.source.lower() == "auto" else options.source
     terms = read_glossary(options.glossary, source, options.target) if options.glossary else ()
     memory = read_memory(options.memory, source, options.target) if options.memory else None
@@ -97,18 +108,18 @@ def _job(options: argparse.Namespace) -> Job:
             raise UsageError("these folders have no files that can be translated")
         if terms and (documents := [task.source for task in tasks if task.is_document]):
             raise UsageError(f"--glossary is for texts, not for documents such as {documents[0]}")
-        return Job(wanted, tasks)
+        return Job(key, wanted, tasks)
     if options.text:
-        return Job(wanted, texts=options.text)
+        return Job(key, wanted, texts=options.text)
     if options.output is None:
-        return Job(wanted, texts=split(_decoded(sys.stdin.buffer.read(), "standard input")[1])[0])
+        return Job(key, wanted, texts=split(_decoded(sys.stdin.buffer.read(), "standard input")[1])[0])
     if names_folder(options.output):
         raise UsageError(f"{options.output} is a folder; name a file as --output of standard input")
-    return Job(wanted, content=sys.stdin.buffer.read(), output=Path(options.output))
+    return Job(key, wanted, content=sys.stdin.buffer.read(), output=Path(options.output))
 
 
 async def _run(job: Job, options: argparse.Namespace) -> int:
-    async with _translator(options) as translator:
+    async with _translator(options, job.key) as translator:
         if job.tasks:
             status = await _files(translator, job.wanted, job.tasks, options)
         elif job.output:
@@ -232,10 +243,9 @@ def _decoded(content: bytes, what: str) -> tuple[str, str]:
 
 
 @asynccontextmanager
-async def _translator(options: argparse.Namespace) -> AsyncIterator[Translator]:
+async def _translator(options: argparse.Namespace, key: str) -> AsyncIterator[Translator]:
     url: str = options.url
     arguments: Mapping[str, Any] = {}
-    key = _key(options.key_file)
     async with AsyncExitStack() as stack:
         if options.model:
             engine = started(options.model, options.prompt_family, options.device)
@@ -254,9 +264,25 @@ async def _translator(options: argparse.Namespace) -> AsyncIterator[Translator]:
 
 def _key(file: Path | None) -> str:
     try:
-        return file.read_text().strip() if file else os.environ.get(KEY_VARIABLE, "")
+        key = file.read_text(errors="replace") if file else os.environ.get(KEY_VARIABLE, "")
     except OSError as error:
         raise UsageError(f"the API key cannot be read: {error}") from error
+    key = key.strip()
+    if not (key.isascii() and key.isprintable()):
+        raise UsageError(
+            f"{file or KEY_VARIABLE} has no API key: one line of printable ASCII characters is expected"
+        )
+    return key
+
+
+def _check_url(url: str) -> None:
+    try:
+        parsed = httpx.URL(url)
+        is_valid = parsed.scheme in ("http", "https") and parsed.host and 0 <= (parsed.port or 0) < 2**16
+    except httpx.InvalidURL:
+        is_valid = False
+    if not is_valid:
+        raise UsageError(f"--url {url!r} is no address such as http://127.0.0.1:8000")
 
 
 def _in_cluster(options: argparse.Namespace) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 from dragoman_contract.http import ENGINE_PORT
@@ -33,11 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from",
         dest="source",
+        type=_tag,
         default="en",
         metavar="TAG",
         help="BCP-47 tag of the text, or auto (default: en)",
     )
-    parser.add_argument("--to", dest="target", required=True, metavar="TAG", help="of the translation")
+    parser.add_argument(
+        "--to", dest="target", type=_tag, required=True, metavar="TAG", help="of the translation"
+    )
     parser.add_argument(
         "--glossary",
         type=Path,
@@ -106,6 +110,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="give up a service that has refused for load, or not answered, for so long (default: 60)",
     )
+
+
+def _tag(text: str) -> str:
+    # The service knows which tags there are; here it is a part of file names.
+    if not re.fullmatch(r"[A-Za-z0-9_*-]+", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no BCP-47 tag, such as fr or pt-BR")
+    return text
 
 
 def _positive(text: str) -> int:

@@ -16,6 +16,8 @@ from dragoman_contract.http import TRANSLATE_PATH
 DOCUMENT_PATH = "/v2/document"
 POLL_S = 1.0
 FIRST_DELAY_S, MAX_DELAY_S = 0.25, 15.0
+NEVER_PASSES = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
+"""Errors of requests that cannot be sent at all."""
 
 Result = TypeVar("Result")
 
@@ -139,7 +141,8 @@ class Translator:
             # As at DeepL, a source has no region.
             fields["source_lang"] = wanted.source.partition("-")[0]
 
-        files = {"file": (name, content)}
+        # A name may have bytes that are not UTF-8.
+        files = {"file": (name.encode(errors="replace").decode(), content)}
         if wanted.memory is not None:
             files["memory"] = ("memory.tmx", wanted.memory.content)
 
@@ -176,7 +179,8 @@ class Translator:
             except httpx.TransportError as error:
                 cause = error
                 wait_s = delay_s
-                if self._success_s is None and isinstance(error, httpx.ConnectError):
+                at_first = self._success_s is None and isinstance(error, httpx.ConnectError)
+                if at_first or isinstance(error, NEVER_PASSES):
                     raise UnreachableError(f"{self._http.base_url} cannot be reached: {error}") from error
             else:
                 self._success_s = time.monotonic()

@@ -56,7 +56,7 @@ class Service(BaseHTTPRequestHandler):
             self._answer(200, {"status": "done", "findings": {"from_memory": 2}})
         else:
             state.form = body
-            head, _, content = body.partition(b'filename="page.html"')
+            head, _, content = body.partition(b'name="file"; filename=')
             assert b"target_lang" in head
             state.uploaded = content.split(b"\r\n\r\n", 1)[1].rpartition(b"\r\n--")[0]
             self._answer(200, {"document_id": "ID", "document_key": "KEY"})
@@ -240,6 +240,7 @@ def test_detection_is_asked_for_by_name(service: Any, url: str) -> None:
         (["--memory", "nowhere.tmx", "text"], "nowhere.tmx cannot be read"),
         (["--key-file", "nowhere", "text"], "the API key cannot be read"),
         (["--kubeconfig", "/nowhere", "text"], "read /nowhere"),
+        (["text", "b\udce9"], r"text 2 is not UTF-8: 'b\udce9'"),
     ],
 )
 def test_what_cannot_be_used_is_named(
@@ -322,3 +323,55 @@ def test_standard_input_is_read_outside_the_event_loop(
     assert translate.main(["--url", url, "--to", "fr"]) == INTERRUPTED
     assert translate.main(["--url", url, "--to", "fr", "-o", "out.txt"]) == INTERRUPTED
     assert capsys.readouterr().err.splitlines() == ["dragoman translate: interrupted"] * 2
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1:18731", "", "http://", "http://[::1", "http://127.0.0.1:99999", "http://\udce9", "ftp://pod"],
+)
+def test_what_is_no_address_is_a_usage_error(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert translate.main(["--url", address, "--to", "fr", "one"]) == USAGE
+    assert capsys.readouterr().err == (
+        f"dragoman translate: --url {address!r} is no address such as http://127.0.0.1:8000\n"
+    )
+
+
+@pytest.mark.parametrize("key", ["käse".encode(), b"one\ntwo", b"\xff\xfe", b"a\0b"])
+def test_what_is_no_key_is_a_usage_error(
+    key: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "key"
+    file.write_bytes(key)
+    assert translate.main(["--key-file", str(file), "--to", "fr", "one"]) == USAGE
+    (said,) = capsys.readouterr().err.splitlines()
+    assert str(file) in said
+
+
+def test_the_variable_of_a_bad_key_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DRAGOMAN_API_KEY", "one\ntwo")
+    assert translate.main(["--to", "fr", "one"]) == USAGE
+    assert "DRAGOMAN_API_KEY has no API key" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("tag", ["a/b", "", "fr\udce9"])
+def test_what_is_no_tag_is_a_usage_error(tag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match=str(USAGE)):
+        translate.main(["--to", tag, "--file", "x.txt"])
+    assert f"--to: {tag!r} is no BCP-47 tag" in capsys.readouterr().err.replace("\\\\", "\\")
+
+
+def test_names_that_are_not_utf_8_are_translated_like_others(service: Any, url: str, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "caf\udce9.html").write_text("<p>one</p>")
+    (folder / "caf\udce9.txt").write_text("two")
+    (folder / "d.txt").write_text("three")
+    assert translate.main(["--url", url, "--to", "fr", "--file", str(folder)]) == DONE
+    assert b'filename="caf?.html"' in service.form
+    assert {path.name: path.read_text() for path in (tmp_path / "in.fr").iterdir()} == {
+        "caf\udce9.html": "<P>ONE</P>",
+        "caf\udce9.txt": "TWO",
+        "d.txt": "THREE",
+    }

@@ -60,6 +60,15 @@ async def test_an_address_where_nothing_is_ends_it_at_once(clock: list[float]) -
     assert clock == []
 
 
+@pytest.mark.parametrize(
+    "error", [httpx.UnsupportedProtocol("no scheme"), httpx.LocalProtocolError("header")]
+)
+async def test_a_request_that_cannot_be_sent_is_not_tried_again(error: Exception, clock: list[float]) -> None:
+    with pytest.raises(UnreachableError, match=f"http://pod/ cannot be reached: {error}"):
+        await ask(iter([error]))
+    assert clock == []
+
+
 @pytest.mark.parametrize("code", ["quota_exceeded"])
 async def test_a_quota_does_not_pass(code: str, clock: list[float]) -> None:
     refusal = httpx.Response(429, json={"error": {"code": code, "message": "used up"}})
