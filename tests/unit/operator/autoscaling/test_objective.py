@@ -128,8 +128,8 @@ def test_the_decision_keeps_replicas_for_bursts(build):
 
 
 def test_the_reason_says_what_is_expected(build):
-    history = bursty(build.clock(1, objective=0.99), 360).history
-    clock = replace(build.clock(1, objective=0.99), history=history, now=1_700_000_000.0 + 360 * 5)
+    history = bursty(build.clock(1, objective=0.99), 374).history
+    clock = replace(build.clock(1, objective=0.99), history=history, now=1_700_000_000.0 + 374 * 5)
     decision = clock.tick(running=10, finished_per_s=40.0)
     assert decision.rule is Rule.OBJECTIVE
     kept, fewer = decision.signals.expected
@@ -176,3 +176,28 @@ def test_an_objective_is_a_ratio(build, objective):
 def test_times_that_round_to_zero_do_not_lose_the_history():
     history = History(busiest_s=0.0001, start_s=0.0001, arrivals=(1, 2), kept=3)
     assert History.from_json(history.to_json()).kept == 3
+
+
+def test_an_engine_that_stalls_once_does_not_seem_slow_for_hours(build):
+    clock = build.clock(1)
+    clock.tick(60, running=5, finished_per_s=5)
+    clock.tick(6, running=10, waiting=100, finished_per_s=0.5, follow=False)
+    clock.tick(60, running=5, finished_per_s=5)
+    assert clock.history.busiest_s < 3, "in the stall, ten run, and one finishes in two seconds"
+
+
+def test_a_service_time_that_lasts_for_a_minute_is_kept(build):
+    clock = build.clock(1)
+    clock.tick(60, running=5, finished_per_s=5)
+    clock.tick(13, running=10, finished_per_s=5, follow=False)
+    clock.tick(60, running=5, finished_per_s=5)
+    assert clock.history.busiest_s == pytest.approx(2.0, rel=0.02)
+
+
+def test_few_requests_are_measured_over_longer_periods(build):
+    """15 finish in half a minute, 45 in one and a half."""
+    clock = build.clock(1)
+    clock.tick(60, running=2, finished_per_s=0.5)
+    clock.tick(40, running=4, finished_per_s=0.5, follow=False)
+    clock.tick(40, running=2, finished_per_s=0.5)
+    assert clock.history.busiest_s == pytest.approx(8.0, rel=0.02)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman_operator.autoscaling.decision.recommend import recommend
-from dragoman_operator.autoscaling.decision.values import History, Rule, Samples
+from dragoman_operator.autoscaling.decision.values import History, ReplicaSample, Rule, Samples
 
 
 def test_requests_in_flight_count_where_nothing_counts_the_finished(build):
@@ -45,7 +45,7 @@ def test_a_replica_that_refuses_requests_is_not_counted_on(build):
     assert clock.tick(20, **load, refused_per_s=10, follow=False).replicas == 1
     decision = clock.tick(**load, refused_per_s=20, follow=False)
     assert (decision.rule, decision.replicas) == (Rule.BACKLOG, 3)
-    assert decision.reason.startswith("3 replicas: 1 of 1 refuse requests, and 9")
+    assert decision.reason.startswith("3 replicas: 1 of 1 refuse requests, and 100 ")
 
 
 def test_a_refused_request_without_a_queue_adds_nothing(build):
@@ -154,3 +154,25 @@ def test_requests_queued_while_the_first_replica_starts_count_by_their_rate(buil
         )
         clock.history, desired = decision.history, decision.replicas
     assert desired == 4  # and not held / 8 = 640
+
+
+def test_the_first_sample_of_a_new_replica_does_not_end_the_observation(build):
+    """It has no rate yet. 100 requests wait for the first replica, which is full, and 10 a second arrive."""
+    clock = build.clock(1)
+    clock.tick(60, running=10, waiting=100, finished_per_s=10, follow=False)
+    old = ReplicaSample(clock.now + 5, 10.0, 100.0, None, 10.0)
+    new = ReplicaSample(clock.now + 5, 10.0, 0.0)
+    samples = Samples(3, (old, new), pending=1, time_to_ready_s=60.0)
+    decision = recommend(clock.policy, samples, clock.history, clock.now + 5)
+    assert decision.replicas == 3
+    assert decision.signals.service_s == pytest.approx(1.0)
+    assert decision.signals.arrivals_per_s == pytest.approx(10.0, abs=1)
+
+
+def test_a_backlog_of_few_requests_adds_a_replica(build):
+    """Nine arrive in a minute, which may be chance; a queue that grows is none."""
+    clock = build.clock(1, max_num_seqs=1)
+    for minute in range(10):
+        clock.tick(12, running=1, waiting=minute, finished_per_s=1 / 8, follow=False)
+    assert clock.decisions[-1].rule is Rule.BACKLOG
+    assert clock.decisions[-1].replicas > 1

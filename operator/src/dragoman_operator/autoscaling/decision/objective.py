@@ -22,6 +22,7 @@ from dragoman_operator.autoscaling.decision.observation import (
     QUEUED_SERVICE_S,
     SURPLUS,
     TOLERANCE,
+    lasting_service_s,
 )
 from dragoman_operator.autoscaling.decision.rises import RISE, certain, extrapolates, risen
 from dragoman_operator.autoscaling.decision.values import ARRIVALS_S, Expected, History, Policy
@@ -82,13 +83,12 @@ def with_kept(history: History, policy: Policy, service_s: float | None, now: fl
     return replace(history, kept=expected[0].replicas, expected=expected, planned_at=now)
 
 
-def _busiest_s(history: History, tick_s: float, service_s: float) -> float | None:
-    """The longest service time. One over less than half a minute does not count if there is another."""
-    if history.learned_s < QUEUED_SERVICE_S + tick_s / 2:
-        return service_s
-    if sum(point.span_s for point in history.points) < QUEUED_SERVICE_S - tick_s / 2:
-        return history.busiest_s
-    return max(service_s, math.exp(-tick_s / BUSIEST_MEMORY_S) * (history.busiest_s or 0.0))
+def _busiest_s(history: History, tick_s: float, service_s: float) -> float:
+    """The longest lasting service time; the present one until there is one."""
+    lasting_s = lasting_service_s(history.points)
+    if history.busiest_s is None or history.learned_s < 2 * QUEUED_SERVICE_S + tick_s / 2:
+        return lasting_s or service_s
+    return max(lasting_s or 0.0, math.exp(-tick_s / BUSIEST_MEMORY_S) * history.busiest_s)
 
 
 def needed(load: Load, fleet: Fleet, late_ratio: float, least: int = 1) -> tuple[Expected, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dragoman_operator.autoscaling.decision.rises import DEVIATIONS, certain, with_intervals
@@ -19,7 +19,9 @@ class ScrapedReplicas:
 
     Attributes:
         missing: Ready replicas without one.
-        finished_per_s: Finished requests per second; None unless all report it.
+        counted: Running requests of the replicas that report how many they have finished. A replica does so from its
+            second sample on.
+        finished_per_s: Finished requests per second of these replicas; None if samples are fresh and none has it.
         kv_usage: Mean KV cache usage, 0 to 1; None if no replica reports it.
     """
 
@@ -27,6 +29,7 @@ class ScrapedReplicas:
     missing: int
     running: float
     waiting: float
+    counted: float
     finished_per_s: float | None
     kv_usage: float | None
 
@@ -50,14 +53,17 @@ def collect(samples: Samples, policy: Policy, now: float) -> ScrapedReplicas:
     """Sum the samples of the replicas, without those that are too old."""
     oldest = now - STALE_TICKS * policy.tick_s
     fresh = [sample for sample in samples.replicas if sample.at is not None and sample.at >= oldest]
-    rates = [sample.finished_per_s for sample in fresh if sample.finished_per_s is not None]
+    counted = [sample for sample in fresh if sample.finished_per_s is not None]
     usages = [sample.kv_usage for sample in fresh if sample.kv_usage is not None]
     return ScrapedReplicas(
         samples=tuple(fresh),
         missing=samples.ready - len(fresh),
         running=sum(sorted(sample.running for sample in fresh)),
         waiting=sum(sorted(sample.waiting for sample in fresh)),
-        finished_per_s=sum(sorted(rates)) if len(rates) == len(fresh) else None,
+        counted=sum(sorted(sample.running for sample in counted)),
+        finished_per_s=None
+        if fresh and not counted
+        else sum(sorted(s.finished_per_s or 0.0 for s in counted)),
         kv_usage=sum(sorted(usages)) / len(usages) if usages else None,
     )
 
@@ -83,7 +89,7 @@ def record(
     comparable = samples.ready >= before.ready and scraped.missing == before.missing
     more = in_flight - before.in_flight if comparable else 0.0
     finished = scraped.finished_per_s * span_s
-    running = (scraped.running + before.running) / 2 if comparable else scraped.running
+    running = (scraped.counted + before.running) / 2 if comparable else scraped.counted
     point = Point(now, span_s, max(0.0, finished + more), running * span_s, finished)
     return with_intervals(history.with_point(point), point)
 
@@ -105,6 +111,9 @@ RECENT_S = 60.0
 
 QUEUED_SERVICE_S = 30.0
 """Shorter window of the service time while requests wait: full engines are slower than a minute ago."""
+
+PERIODS_S = QUEUED_SERVICE_S, 90.0
+"""Lengths of the periods of the lasting service time: the history has three minutes."""
 
 ENOUGH_FINISHED = 20
 """Minimum number of finished requests for a mean service time."""
@@ -161,8 +170,31 @@ def service_s(points: tuple[Point, ...], queued: bool) -> float | None:
     return max(whole, _service_s(points, QUEUED_SERVICE_S) or 0.0) if queued else whole
 
 
+def lasting_service_s(points: tuple[Point, ...]) -> float | None:
+    """The longest service time of two successive periods, that is the lower one of the two.
+
+    The periods are half minutes, or one and a half minutes if few requests finish. A single one is not enough: hardly a
+    request finishes while an engine stalls, which looks like a long service time.
+
+    Returns:
+        None without two periods.
+    """
+    for period_s in PERIODS_S:
+        last = list(_latest(points, period_s))
+        before = list(_latest(points[: len(points) - len(last)], period_s))
+        if sum(point.span_s for point in before) < period_s - 1e-6:
+            return None
+        both = _mean_service_s(last), _mean_service_s(before)
+        if both[0] is not None and both[1] is not None:
+            return min(both[0], both[1])
+    return None
+
+
 def _service_s(points: tuple[Point, ...], over_s: float) -> float | None:
-    recent = list(_latest(points, over_s))
+    return _mean_service_s(list(_latest(points, over_s)))
+
+
+def _mean_service_s(recent: Sequence[Point]) -> float | None:
     busy_s, finished = sum(point.busy_s for point in recent), sum(point.finished for point in recent)
     return busy_s / finished if finished >= ENOUGH_FINISHED and busy_s > 0 else None
 

@@ -179,6 +179,9 @@ def forecast(context: Context, demand: Demand, there: int) -> Proposal | None:
     late = policy.target_queue_time_s * policy.max_num_seqs / demand.service_s
     full = sum(1 for sample in context.scraped.samples if _refuses(sample))
     behind = sum(1 for sample in context.scraped.samples if sample.waiting > late or _refuses(sample))
+    if behind:
+        # A queue is no chance: the lower bound of few arrivals is 0.
+        per_s = max(per_s, demand.per_s)
     at_once = per_s * demand.service_s
     others = round_up(at_once / (FULL_RATIO * policy.max_num_seqs))
     work = describe_arrivals(per_s, demand.service_s)
