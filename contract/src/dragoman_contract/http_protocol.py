@@ -34,6 +34,7 @@ CROWDED_TIMEOUT_S = 5.0
 MAX_CROWDED = 1000
 """Connections beyond the maximum whose requests are refused with an answer; further ones are closed without."""
 NEVER_S = float("inf")
+INVALID = "Invalid HTTP request received."
 ASGI = {"version": "3.0", "spec_version": "2.3"}
 
 
@@ -124,7 +125,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._complete = True
         self._in_head = True
         self._head_bytes = 0
-        self._too_large = False
+        self._too_large = self._offers_upgrade = False
         self._chunks = self._body_bytes = self._after_head_bytes = 0
         self._due_s = NEVER_S
         self._extensions = {EXTENSION: self}
@@ -166,7 +167,11 @@ class BoundedProtocol(HttpToolsProtocol):
             self._head_bytes += len(data)
         else:
             self._after_head_bytes += len(data)
-        super().data_received(data)
+        try:
+            self._parse(data)
+        except httptools.HttpParserError:
+            self.logger.warning(INVALID)
+            self.send_400_response(INVALID)
         if self._in_head:
             # A header without an end is with the parser until it ends.
             if self._head_bytes > self.limits.head_bytes:
@@ -195,6 +200,9 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Its head is complete; one that came together with what follows is measured now."""
+        self._offers_upgrade = self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
+        if self._offers_upgrade:
+            return
         if len(self.url) > self.limits.address_bytes:
             self._reject("the address is too long")
         if self._head_bytes > self.limits.head_bytes:
@@ -229,6 +237,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Its body is complete."""
+        if self._offers_upgrade:
+            return
         super().on_message_complete()
         self._complete = self._in_head = True
         self._wait_for_next()
@@ -258,6 +268,29 @@ class BoundedProtocol(HttpToolsProtocol):
         """
         if now_s > self._due_s:
             self._end(b"" if self._complete else TOO_SLOW)
+
+    def _parse(self, data: bytes) -> None:
+        """Parse, without the offers of another protocol: a server may ignore them (RFC 9110 section 7.8).
+
+        httptools takes a request with an offer to end with its head, and its body for the next request.
+        """
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as ended:
+            if not self._offers_upgrade:
+                return
+            data = self._head_without_offer() + data[ended.args[0] :]
+            # After `Connection: close` the one before parses nothing more.
+            self.parser = httptools.HttpRequestParser(self)
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+            # At most MAX_PIPELINED times.
+            self._parse(data)
+
+    def _head_without_offer(self) -> bytes:
+        parser = self.parser
+        lines = [b"%b %b HTTP/%b" % (parser.get_method(), self.url, parser.get_http_version().encode())]
+        lines += [name + b": " + value for name, value in self.headers if name != b"upgrade"]
+        return b"\r\n".join((*lines, b"", b""))
 
     def _exchange(self) -> Exchange:
         parser = self.parser

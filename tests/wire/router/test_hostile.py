@@ -140,3 +140,16 @@ async def test_memory_for_bodies_is_bounded(start_router: Any, start_upstream: A
     one = await start_upstream()
     router.state.fleet.set_replicas("default/a", [one.replica()])
     assert sorted([status for status, *_ in await asyncio.gather(*pending)]) == [200, 200, 503, 503, 503]
+
+
+async def test_a_request_that_offers_http_2_is_forwarded_with_its_body(
+    router: Any, start_upstream: Any
+) -> None:
+    one = await start_upstream()
+    router.serve("a", one.replica())
+    offers = b"connection: Upgrade, HTTP2-Settings, close\r\nupgrade: h2c\r\nhttp2-settings: AAEAAEAA\r\n"
+    got = await router.raw(post(GOOD, headers=offers))
+    assert got.startswith(b"HTTP/1.1 200")
+    (received,) = one.received
+    assert received.body == GOOD
+    assert not received.headers.keys() & {"connection", "upgrade", "http2-settings"}
