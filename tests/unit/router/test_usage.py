@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from datetime import UTC, date, datetime
 
@@ -11,7 +12,7 @@ import pytest
 from dragoman_protocols.errors import QuotaError
 from dragoman_router.access.accounts import Account, Count, Limits
 from dragoman_router.access.usage import Calendar, Usage, period_of
-from dragoman_router.errors import StateError
+from dragoman_router.errors import StateError, StateRefusedError
 from dragoman_router.state.outbox import MAX_AGE_S, Items, Outbox
 
 PERIOD = "2026-11-01"
@@ -54,6 +55,86 @@ async def test_what_is_taken_back_never_leaves_less_than_nothing() -> None:
     (await usage.reserve(account, 0)).settle(5)
     (await usage.reserve(account, 0)).settle(-9)
     assert await usage.used(account) == 0
+
+
+class Shared:
+    """Shared state that answers a reservation when `answering` is set, with `error` if there is one."""
+
+    available = True
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+        self.asked, self.answering, self.counted = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.counts: list[Count] = []
+
+    async def reserve(self, account: Account, period: str, characters: int) -> int:
+        self.asked.set()
+        await self.answering.wait()
+        if self.error is not None:
+            raise self.error
+        return characters
+
+    async def used(self, account: Account, period: str) -> int:
+        return account.characters
+
+    def add(self, account: Account, period: str, count: Count) -> None:
+        self.counts.append(count)
+        self.counted.set()
+
+
+async def disconnected(usage: Usage, shared: Shared, account: Account) -> None:
+    """A client that disconnects while the state has not answered."""
+    request = asyncio.create_task(usage.reserve(account, 90))
+    await shared.asked.wait()
+    request.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await request
+    shared.answering.set()
+
+
+async def test_what_is_reserved_for_a_client_that_disconnected_is_given_back() -> None:
+    shared = Shared()
+    usage = Usage(Calendar(1), lambda: 0.0, shared)
+    account = Account("alice", Limits(character_limit=100), 0)
+    async with asyncio.timeout(10):
+        await disconnected(usage, shared, account)
+        assert not shared.counts
+        await shared.counted.wait()
+    assert shared.counts == [Count(-90, taken=-90)]
+    assert account.characters == 0
+
+
+async def test_nothing_is_given_back_to_a_client_that_disconnected_and_was_refused() -> None:
+    shared = Shared(QuotaError("used up"))
+    usage = Usage(Calendar(1), lambda: 0.0, shared)
+    unhandled: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unhandled.append(context))
+    async with asyncio.timeout(10):
+        await disconnected(usage, shared, Account("alice", Limits(character_limit=100), 0))
+        await asyncio.gather(*usage._reserving, return_exceptions=True)
+    gc.collect()
+    assert (shared.counts, unhandled) == ([], [])
+
+
+async def test_usage_whose_reservation_the_state_refused_is_counted_later() -> None:
+    shared = Shared(StateRefusedError("out of memory"))
+    shared.answering.set()
+    usage = Usage(Calendar(1), lambda: 0.0, shared)
+    account = Account("alice", Limits(character_limit=100), 0)
+    (await usage.reserve(account, 90)).settle(80)
+    assert shared.counts == [Count(requests=1), Count(80)]
+    with pytest.raises(QuotaError, match="80 of 100"):
+        await usage.reserve(account, 21)
+
+
+async def test_usage_whose_reservation_was_not_answered_counts_as_made() -> None:
+    shared = Shared(StateError("no answer"))
+    shared.answering.set()
+    usage = Usage(Calendar(1), lambda: 0.0, shared)
+    account = Account("alice", Limits(character_limit=100), 0)
+    (await usage.reserve(account, 90)).settle(80)
+    assert shared.counts == [Count(-10, taken=-10)]
+    assert account.characters == 80
 
 
 class Server:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from datetime import UTC, date, datetime
 from typing import Protocol
 
 from dragoman_router.access.accounts import Account, Charge, Counter
-from dragoman_router.errors import StateError
+from dragoman_router.errors import StateError, StateRefusedError
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ class SharedUsage(Counter, Protocol):
             RateLimitedError: The rate is exceeded.
             QuotaError: The quota is used up.
             StateError: There was no answer; the reservation may have been made.
+            StateRefusedError: It was refused, and not made.
         """
         ...
 
@@ -97,17 +99,34 @@ class Usage:
         self, calendar: Calendar, clock: Callable[[], float], shared: SharedUsage | None = None
     ) -> None:
         self._calendar, self._clock, self._shared = calendar, clock, shared
+        self._reserving: set[asyncio.Task[Charge]] = set()
+        """The event loop itself keeps no task."""
 
     async def reserve(self, account: Account, characters: int) -> Charge:
         """Admit one request; only an account with limits waits for the shared state. See `Account.reserve`."""
-        period = self._calendar.period
-        account.begin(period)
+        account.begin(self._calendar.period)
         shared = self._shared
         counter = shared if account.counted else None
         if shared is None or not (shared.available and account.limits.limited):
             return account.reserve(characters, self._clock(), counter)
+        # In a task of its own: where the client disconnects, the answer tells whether there is anything to give back.
+        reserving = asyncio.create_task(self._reserve_shared(shared, account, characters, counter))
+        self._reserving.add(reserving)
+        reserving.add_done_callback(self._reserving.discard)
+        try:
+            return await asyncio.shield(reserving)
+        except asyncio.CancelledError:
+            reserving.add_done_callback(_give_back)
+            raise
+
+    async def _reserve_shared(
+        self, shared: SharedUsage, account: Account, characters: int, counter: Counter | None
+    ) -> Charge:
+        period = account.period
         try:
             charged = await shared.reserve(account, period, characters)
+        except StateRefusedError:
+            return account.reserve(characters, self._clock(), counter)
         except StateError:
             # The reservation may have been made: counted as made, usage is rather lost than counted twice.
             account.take(characters, self._clock())
@@ -137,3 +156,9 @@ class Usage:
             except StateError as error:
                 log.debug("usage as this router last knew it: %s", error)
         return account.characters
+
+
+def _give_back(reserving: asyncio.Task[Charge]) -> None:
+    """Give back what was reserved for a client that has disconnected."""
+    if not reserving.cancelled() and reserving.exception() is None:
+        reserving.result().settle(0)

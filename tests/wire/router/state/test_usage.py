@@ -85,6 +85,24 @@ async def test_a_reservation_whose_answer_is_lost_counts_as_made(
     assert [await member.used(), await other.used()] == [11, 11]
 
 
+async def test_a_client_that_disconnects_before_redis_answers_is_not_charged(
+    start_member: Any, own_redis: Any, until: Any
+) -> None:
+    member = await start_member(own_redis.url, {"characterLimit": 100})
+    assert await member.translate(1) == 200
+    router = member.router
+    reserving = router.state.gate._usage._reserving
+    own_redis.pause()
+    request = asyncio.create_task(member.translate(90))
+    await until(lambda: reserving)
+    request.cancel()
+    await until(lambda: not router.state.active)
+    own_redis.resume()
+    await until(lambda: not reserving)
+    await member.until_used(1)
+    assert await member.translate(99) == 200
+
+
 @pytest.fixture
 async def client(redis_server: Any) -> Any:
     client = StateClient(redis_server.url, "test/here:", 10, StateMetrics())
@@ -143,6 +161,7 @@ async def test_a_server_that_is_out_of_memory_keeps_no_request_away(
         redis_server.command("CONFIG SET maxmemory 0")
     assert caplog.text.count("reserve was refused") == 1
     assert member.metric("dragoman_router_state_errors_total", operation="reserve") == 3
+    await (await start_member(redis_server.url, {"characterLimit": 100})).until_used(30)
 
 
 async def test_a_policy_that_evicts_is_logged(redis_server: Any, caplog: pytest.LogCaptureFixture) -> None:
