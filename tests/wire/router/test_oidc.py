@@ -35,7 +35,11 @@ def jwk(key: Any, kid: str) -> dict[str, Any]:
 
 
 class TestIssuer:
-    """An issuer; `keys` are what it lists, `fetched` how often they were fetched, `down` whether it fails."""
+    """An issuer.
+
+    `keys` are what it lists, `fetched` how often they were fetched, `down` whether it fails; it answers while
+    `answering` is set.
+    """
 
     __test__ = False
 
@@ -44,8 +48,12 @@ class TestIssuer:
         self.keys = [jwk(RSA, "rsa"), jwk(EC, "ec"), {"kty": "oct", "k": "c2VjcmV0", "kid": "oct"}]
         self.fetched = 0
         self.down = False
+        self.asked, self.answering = asyncio.Event(), asyncio.Event()
+        self.answering.set()
 
     async def discovery(self, _: web.Request) -> web.Response:
+        self.asked.set()
+        await self.answering.wait()
         if self.down:
             return web.Response(status=500)
         return web.json_response({"issuer": self.url, "jwks_uri": f"{self.url}/keys"})
@@ -309,6 +317,35 @@ async def test_a_new_signing_key_is_found_and_clients_cannot_make_the_router_ask
     monkeypatch.setattr(issuing, "MIN_INTERVAL_S", 0.0)
     assert (await router.translate(headers=bearer(issuer.token(OTHER, "new"))))[0] == 200
     assert (await router.translate(headers=bearer(issuer.token(sub="bob"))))[0] == 401, "withdrawn"
+
+
+async def test_a_client_that_disconnects_does_not_end_the_fetch_of_keys(
+    router: Any, issuer: TestIssuer, monkeypatch: pytest.MonkeyPatch, until: Any
+) -> None:
+    assert (await router.translate(headers=bearer(issuer.token())))[0] == 200
+    monkeypatch.setattr(router.issuer, "_tried_s", float("-inf"))
+    issuer.keys.append(jwk(OTHER, "new"))
+    issuer.answering.clear()
+    issuer.asked.clear()
+    request = asyncio.create_task(router.translate(headers=bearer(issuer.token(OTHER, "unknown"))))
+    await until(issuer.asked.is_set)
+    request.cancel()
+    await until(lambda: not router.state.active)
+    others = [asyncio.create_task(router.translate(headers=bearer(issuer.token(OTHER, "new")))) for _ in "ab"]
+    await until(lambda: router.state.active == len(others))
+    issuer.answering.set()
+    assert [found[0] for found in await asyncio.gather(*others)] == [200, 200]
+    assert issuer.fetched == 2
+
+
+async def test_the_fetch_of_keys_ends_with_the_router(router: Any, issuer: TestIssuer, until: Any) -> None:
+    issuer.answering.clear()
+    watching = asyncio.create_task(router.issuer.watch(lambda _: None))
+    await until(issuer.asked.is_set)
+    watching.cancel()
+    await asyncio.gather(watching, router.issuer._refreshing, return_exceptions=True)
+    assert router.issuer._refreshing.cancelled()
+    issuer.answering.set()
 
 
 async def test_an_outage_of_the_issuer(

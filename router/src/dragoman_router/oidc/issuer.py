@@ -54,7 +54,7 @@ class Issuer:
         self.keys: SigningKeys = {}
         self._clock = clock
         self._tried_s = float("-inf")
-        self._refreshing = asyncio.Lock()
+        self._refreshing: asyncio.Task[None] | None = None
         self._on_refresh: Callable[[bool], object] = lambda _: None
 
     async def watch(self, on_refresh: Callable[[bool], object]) -> None:
@@ -64,24 +64,33 @@ class Issuer:
             on_refresh: Called after each refresh with whether the issuer answered.
         """
         self._on_refresh = on_refresh
-        while True:
-            await self.refresh()
-            await asyncio.sleep(REFRESH_S if self.keys else MIN_INTERVAL_S)
+        try:
+            while True:
+                await self.refresh()
+                await asyncio.sleep(REFRESH_S if self.keys else MIN_INTERVAL_S)
+        finally:
+            if self._refreshing is not None:
+                self._refreshing.cancel()
 
     async def refresh(self) -> None:
         """Fetch the keys, unless that was tried within `MIN_INTERVAL_S`; those that are known stay where it fails."""
-        async with self._refreshing:
+        if self._refreshing is None or self._refreshing.done():
             if self._clock() - self._tried_s < MIN_INTERVAL_S:
                 return
             self._tried_s = self._clock()
-            try:
-                self.keys = await self._fetched()
-            except (IssuerError, aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-                reason = str(error) or type(error).__name__
-                log.warning("signing keys of %s: %s; %d known", self.url, reason, len(self.keys))
-                self._on_refresh(False)
-            else:
-                self._on_refresh(True)
+            self._refreshing = asyncio.create_task(self._refresh())
+        # A client that disconnects must not end what others wait for.
+        await asyncio.shield(self._refreshing)
+
+    async def _refresh(self) -> None:
+        try:
+            self.keys = await self._fetched()
+        except (IssuerError, aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            reason = str(error) or type(error).__name__
+            log.warning("signing keys of %s: %s; %d known", self.url, reason, len(self.keys))
+            self._on_refresh(False)
+        else:
+            self._on_refresh(True)
 
     async def _fetched(self) -> SigningKeys:
         timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
