@@ -11,9 +11,13 @@ from typing import Any
 
 import pytest
 
+from dragoman_contract.routing import replica_tag
+from dragoman_router.fleet import background
+
 SHORT_S = 0.5
 CHUNK = b"x" * 4096
 BODY = json.dumps({"text": "Hello", "source_lang": "en", "target_lang": "de"}).encode()
+DOWNLOAD = f"POST /v2/document/{replica_tag('one', '')}{'0' * 20}/result HTTP/1.1\r\nhost: x\r\n\r\n".encode()
 REQUEST = b"POST /translate HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%s" % (len(BODY), BODY)
 
 
@@ -120,3 +124,54 @@ async def test_a_slow_reader_gets_all_of_it(small: Any, start_upstream: Any) -> 
                 await asyncio.sleep(0.05)
     assert loop.time() - began_s > SHORT_S
     assert stalled(small) == 0
+
+
+@pytest.fixture
+async def impatient(start_router: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A router with a short limit for requests."""
+    monkeypatch.setattr(background, "SWEEP_S", 0.02)
+    return await start_router(request_timeout_s=SHORT_S, send_buffer_bytes=65536)
+
+
+async def test_a_download_may_take_longer_than_a_request(
+    impatient: Any, start_upstream: Any, until: Any
+) -> None:
+    upstream = await start_upstream()
+    size = 8_000_000
+    sent = False
+
+    async def whole(exchange: Any) -> None:
+        nonlocal sent
+        await exchange.write(b"HTTP/1.1 200 X\r\ncontent-length: %d\r\n\r\n" % size + bytes(size))
+        sent = True
+
+    upstream.script = whole
+    impatient.serve("one", upstream.replica())
+    loop = asyncio.get_running_loop()
+    with connected(impatient.port) as client:
+        began_s = loop.time()
+        client.send(DOWNLOAD)
+        await until(lambda: loop.time() > began_s + 2 * SHORT_S)
+        assert not sent, "the router waits for its client"
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        received = 0
+        async with asyncio.timeout(30):
+            while received < size and (chunk := await loop.sock_recv(client, 1 << 20)):
+                received += chunk.count(b"\0")
+    assert received == size
+
+
+async def test_a_download_whose_pod_sends_nothing_more_is_ended(
+    impatient: Any, start_upstream: Any, until: Any
+) -> None:
+    upstream = await start_upstream()
+
+    async def part(exchange: Any) -> None:
+        await exchange.write(b"HTTP/1.1 200 X\r\ncontent-length: 200000\r\n\r\n" + b"y" * 100_000)
+
+    upstream.script = part
+    impatient.serve("one", upstream.replica())
+    got = await impatient.raw(DOWNLOAD, deadline_s=30)
+    assert got.endswith(b"y" * 100_000)
+    await until(upstream.gone.is_set)
+    assert in_flight(impatient) == 0

@@ -24,6 +24,8 @@ HIGH_WATER_BYTES = 256 * 1024
 HEAD_BYTES = 64 * 1024
 """Maximum size of the head of a response."""
 
+NEVER_S = float("inf")
+
 Headers = list[tuple[bytes, bytes]]
 
 
@@ -83,12 +85,18 @@ class Reply:
         """All that has arrived."""
         return b"".join(self._chunks)
 
-    async def next_chunk(self) -> bytes:
+    async def next_chunk(self, silence_s: float | None = None) -> bytes:
         """The next part of the body; empty at its end.
+
+        Args:
+            silence_s: Maximum time that the replica may take for it, instead of the deadline of the exchange; the time
+                in which the caller does not wait for a part is not limited then.
 
         Raises:
             ExchangeError: The replica stopped in the middle.
         """
+        if silence_s is not None:
+            self._connection.deadline_s = asyncio.get_running_loop().time() + silence_s
         while not self._chunks:
             if self._error is not None:
                 raise self._error
@@ -99,6 +107,8 @@ class Reply:
         chunk = b"".join(self._chunks)
         self._chunks.clear()
         self._size = 0
+        if silence_s is not None:
+            self._connection.deadline_s = NEVER_S
         self._connection.resume()
         return chunk
 

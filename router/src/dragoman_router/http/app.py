@@ -229,7 +229,7 @@ class App:
             placement = Placement((backend.deployment.key,), DOCUMENT)
             request.candidates = placement.keys
             head = state.heads.write(request, placement)
-            job = Job(head, request.body, placement.keys, caller, deadline_s)
+            job = Job(head, request.body, placement.keys, caller, deadline_s, budget_s=budget_s)
             return placement, job, await fetch(job, backend, endpoint)
         found = place(request.deployment, peek, catalogue)
         if isinstance(found, Undetected):
@@ -306,7 +306,9 @@ class App:
             return
         send = exchange.send
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-        while chunk := await reply.next_chunk():
+        # A download takes as long as its client needs, which --write-timeout-s limits.
+        silence_s = job.budget_s if placement.reason == DOCUMENT else None
+        while chunk := await reply.next_chunk(silence_s):
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
