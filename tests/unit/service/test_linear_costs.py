@@ -26,6 +26,7 @@ from dragoman_service.text.chat import NOTE
 from dragoman_service.text.document import Preparation, prepare
 from dragoman_service.text.markup import unescaped
 from dragoman_service.text.numbers import changed_numbers
+from dragoman_service.text.placeholders import placeholders
 from dragoman_service.text.retagging import parts, retagged
 from dragoman_service.text.segments import SENTENCE_END
 from dragoman_service.text.untagged import answer_to, untagged
@@ -140,6 +141,7 @@ COSTS: dict[str, tuple[int, Callable[[int], Callable[[], object]]]] = {
     ),
     "many lines": (5_000, lambda size: lambda: prepare("a\n" * size, Preparation(100))),
     "blanks after a sentence": (8_000, lambda size: lambda: SENTENCE_END.findall("a" + " " * size + "b")),
+    "blanks after a brace": (8_000, lambda size: lambda: list(placeholders("{" + " " * size + "x"))),
     "line breaks before a note": (8_000, lambda size: lambda: NOTE.search("\n" * size)),
 }
 

@@ -45,7 +45,7 @@ PATTERN = regex.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in N
 SIGNS = re.compile(r"[{%`@]|://|www\.")
 """One of these is in each of them; most texts have none, which is found out in a twentieth of the time."""
 
-ARGUMENT = regex.compile(r"\{\s*(?:[\w.$\-]|\[\w*\]){0,100}+(?:![rsa])?(?::[^{}\s]{0,40})?\s*\}")
+ARGUMENT = regex.compile(r"\{\s*+(?:[\w.$\-]|\[\w*\]){0,100}+(?:![rsa])?(?::[^{}\s]{0,40})?\s*+\}")
 """`{}`, `{0}`, `{user.name!r:>10}`. Source: https://docs.python.org/3/library/string.html#format-string-syntax"""
 
 UNNUMBERED = regex.compile(r"%(?!\d{1,2}\$|[(%])|\{(?=[!:}])")
