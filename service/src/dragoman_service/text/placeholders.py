@@ -48,8 +48,8 @@ SIGNS = re.compile(r"[{%`@]|://|www\.")
 ARGUMENT = regex.compile(r"\{\s*+(?:[\w.$\-]|\[\w*\]){0,100}+(?:![rsa])?(?::[^{}\s]{0,40})?\s*+\}")
 """`{}`, `{0}`, `{user.name!r:>10}`. Source: https://docs.python.org/3/library/string.html#format-string-syntax"""
 
-UNNUMBERED = regex.compile(r"%(?!\d{1,2}\$|[(%])|\{(?=[!:}])")
-"""Begins what is filled by its order; the value of `%(name)s` has a name."""
+UNNUMBERED = regex.compile(r"%(?!\d{1,2}\$|[({%])|\{(?=[!:}])")
+"""Begins what is filled by its order; the values of `%(name)s` and of Ruby's `%{name}` have a name."""
 
 ICU = regex.compile(
     r"\{\s*[\w.\-]{1,100}+\s*,"

@@ -12,12 +12,10 @@ import regex
 from dragoman_protocols.translation import Format
 from dragoman_service.text.document import Segment
 from dragoman_service.text.pieces import Marker, Piece, Role, marker_text, markers_in
+from dragoman_service.text.placeholders import UNNUMBERED
 
 NOT_IN_XML = regex.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 """Source: https://www.w3.org/TR/xml/#charsets"""
-
-POSITIONAL = regex.compile(r"%(?!%|\d+\$|\()|\{\}$")
-"""Placeholders that are filled by their order."""
 
 ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
@@ -151,7 +149,7 @@ def _positional(markers: Iterable[Marker], raws: dict[tuple[Role, int], Piece]) 
     return [
         marker.number
         for marker in markers
-        if marker.role is Role.ALONE and POSITIONAL.match(raws[marker.role, marker.number].raw)
+        if marker.role is Role.ALONE and UNNUMBERED.match(raws[marker.role, marker.number].raw)
     ]
 
 

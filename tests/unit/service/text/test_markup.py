@@ -107,6 +107,28 @@ def test_spoiled_markers_are_named(answer: str, faults: set[Fault]) -> None:
             restore(segment, answer)
 
 
+@pytest.mark.parametrize(
+    ("source", "faults"),
+    [
+        ("%{count} of %{total}", set()),
+        ("%(count)d of %(total)d", set()),
+        ("%1$d of %2$d", set()),
+        ("{count} of {total}", set()),
+        ("{0:d} of {1!r}", set()),
+        ("%d%% of %s", {Fault.REORDERED}),
+        ("{} of {}", {Fault.REORDERED}),
+        ("{:d} of {:s}", {Fault.REORDERED}),
+        ("{!r} of {!s:>10}", {Fault.REORDERED}),
+    ],
+)
+def test_only_what_is_filled_by_its_order_has_to_keep_it(source: str, faults: set[Fault]) -> None:
+    (segment,) = prepare(source, Preparation(512)).segments
+    first, *_, last = markers = [f"<x{number}/>" for number in range(1, segment.text.count("<x") + 1)]
+    answer = " ".join([last, *markers[1:-1], first])
+
+    assert {problem.fault for problem in verify(segment, answer)} == faults
+
+
 def test_answers_are_escaped_as_the_source_was() -> None:
     (segment,) = prepare("<p>Caf&eacute; &amp; bar</p>", HTML).segments
 
