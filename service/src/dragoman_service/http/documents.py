@@ -15,7 +15,7 @@ from dragoman_contract.routing import REPLICA_HEADER, TIMEOUT_HEADER, new_docume
 from dragoman_protocols.api import Request
 from dragoman_protocols.deepl.documents import Document, State
 from dragoman_protocols.deepl.errors import DocumentNotDoneError
-from dragoman_protocols.errors import RequestError, UnknownDocumentError
+from dragoman_protocols.errors import DrainingError, RequestError, UnknownDocumentError
 from dragoman_service.http.answering import Answering, check_left
 from dragoman_service.http.files import Files, ReadFile, result_name
 
@@ -60,7 +60,14 @@ class Documents:
         admitted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         task = asyncio.create_task(self._translate(api, document, file, request, admitted))
         self._working[document_id] = task
-        task.add_done_callback(lambda _: self._working.pop(document_id))
+
+        def ended(_: asyncio.Task[None]) -> None:
+            del self._working[document_id]
+            # The end of the drain cancels a task even before its first step, so the task cannot settle this itself.
+            if not admitted.done():
+                admitted.set_exception(DrainingError("this replica is shutting down; ask another one"))
+
+        task.add_done_callback(ended)
         self._end_with_the_drain(task)
         await admitted
         self._known[document.document_id] = document
