@@ -6,8 +6,18 @@ import re
 
 import regex
 
-CODE = re.compile(r"\S*[^\W_][_./\\:#@=&?+][^\W_]\S*|[#.@$/\\]\S+|\S*_\S*")
+from dragoman_protocols.glossaries.matching import UNSPACED
+from dragoman_service.text.placeholders import placeholders
+
+HELD = "\ufffc"
+"""Stands for a placeholder."""
+
+SIGN = r"[_./\\:#@=&?+]"
+CODE = re.compile(rf"\S*[^\W_]{HELD}?{SIGN}(?:{HELD}{SIGN}?)*[^\W_]\S*|[#.@$/\\]\S+|\S*_\S*")
 """One word with a sign of a path, a name or an address in it."""
+
+ADDRESS = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:[/\\]|\.{0,2}/)[\w./\\:#@=&?+%~-]+")
+"""A URL or a path, in any script: sentences have other punctuation, and do not begin so."""
 
 MAX_CODE_CHARS = 200
 """A longer value is no name; matching takes time quadratic in it."""
@@ -19,10 +29,25 @@ CONTROL = regex.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]
 
 def is_language(value: str) -> bool:
     """Whether a value is likely to be read by people: it has letters and is no path, address or name of code."""
-    if LETTER.search(value) is None:
-        return False
     word = value.strip()
-    return len(word) > MAX_CODE_CHARS or CODE.fullmatch(word) is None
+    is_short = len(word) <= MAX_CODE_CHARS
+    if is_short and ADDRESS.fullmatch(word):
+        return False
+    words = _held(word)
+    if LETTER.search(words) is None:
+        return False
+    # Where words are written without blanks, a whole sentence looks like one word.
+    return not is_short or UNSPACED.search(words) is not None or CODE.fullmatch(words) is None
+
+
+def _held(text: str) -> str:
+    """The text with a sign for each placeholder: what is in them says nothing about the text."""
+    parts: list[str] = []
+    position = 0
+    for found in placeholders(text):
+        parts += (text[position : found.start], HELD)
+        position = found.end
+    return "".join([*parts, text[position:]])
 
 
 def in_xml(text: str) -> str:
