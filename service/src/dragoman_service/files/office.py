@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from lxml import etree
 
 from dragoman_protocols.errors import BrokenFileError, GenerationError
+from dragoman_protocols.markup_tokens import RAW_TEXT, Kind, tokens
 from dragoman_protocols.translation import Format
 from dragoman_service.files.archives import Archive, parsed, serialized
 from dragoman_service.files.document import FileDocument
@@ -85,8 +86,18 @@ def read_book(content: bytes) -> FileDocument:
     archive, names = _parts(content, BOOK_PARTS, "META-INF/container.xml")
     if "META-INF/rights.xml" in archive.names:
         raise BrokenFileError("the book is copy-protected")
-    texts = tuple(decoded(archive.part(name), "utf-8-sig") for name in names)
+    texts = tuple(_as_html(decoded(archive.part(name), "utf-8-sig")) for name in names)
     return FileDocument(texts, Format.HTML, lambda translations: _rewritten(archive, names, translations))
+
+
+def _as_html(chapter: str) -> str:
+    """XHTML as HTML, which ignores that `<script/>` ends itself, and takes what follows for script."""
+    return "".join(
+        f"{token.raw[:-2]}></{token.name}>"
+        if token.kind is Kind.EMPTY and token.name.lower() in RAW_TEXT
+        else token.raw
+        for token in tokens(chapter, html=False)
+    )
 
 
 def _parts(content: bytes, pattern: re.Pattern[str], needed: str) -> tuple[Archive, list[str]]:

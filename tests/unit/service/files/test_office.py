@@ -17,6 +17,7 @@ from lxml import etree
 
 from dragoman_protocols.errors import BrokenFileError, GenerationError
 from dragoman_service.files.office import read_book, read_opendocument, read_powerpoint, read_word
+from dragoman_service.files.plain import read_html
 from dragoman_service.text.document import Preparation, prepare
 
 
@@ -349,6 +350,34 @@ def test_a_book_s_chapters_are_html() -> None:
     with zipfile.ZipFile(io.BytesIO(back)) as archive:
         assert archive.namelist()[0] == "mimetype"
         assert archive.read("OPS/one.xhtml").decode() == CHAPTER.replace("Hello", "Hallo")
+
+
+@pytest.mark.parametrize(
+    "closed",
+    [
+        '<script src="a.js"/>',
+        "<style/>",
+        "<textarea rows='2' />",
+        '<iframe src="x.xhtml" />',
+        "<svg/>",
+        "<title/>",
+        "<!-- <script/> -->",
+        "<script><![CDATA[ a('<style/>') ]]></script>",
+    ],
+)
+def test_what_follows_an_element_that_ends_itself_is_translated(closed: str) -> None:
+    chapter = CHAPTER.replace("<p>", f"{closed}<p>")
+    document = read_book(book(**{"OPS/one.xhtml": chapter}))
+    assert document.words() == ("Hello you",)
+    back = document.rebuild(core_translated(document, lambda source: source.replace("Hello", "Hallo")))
+    with zipfile.ZipFile(io.BytesIO(back)) as archive:
+        changed = etree.fromstring(archive.read("OPS/one.xhtml"))
+    expected = etree.fromstring(chapter.replace("Hello", "Hallo").encode())
+    assert etree.tostring(changed, method="c14n") == etree.tostring(expected, method="c14n")
+
+
+def test_in_html_a_slash_ends_no_script() -> None:
+    assert read_html(b"<script/><p>Hello</p></script><p>you</p>").words() == ("you",)
 
 
 def test_a_chapter_that_came_back_broken_is_not_handed_out() -> None:
