@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import lzma
+import re
 import struct
 import zipfile
 import zlib
@@ -17,6 +18,11 @@ MAX_UNPACKED_BYTES = 64 * 1024 * 1024
 """A kilobyte can unpack to a megabyte; this is what all entries together may have."""
 
 MAX_ENTRIES = 10_000
+
+MAX_PREFIX_BYTES = 64
+"""Of a namespace: each element that a translation adds is written with it."""
+
+LONG_PREFIX = re.compile(rb"\sxmlns:[^\s=]{%d}" % (MAX_PREFIX_BYTES + 1))
 
 UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
@@ -94,7 +100,7 @@ def parsed(content: bytes) -> etree._Element:
     has, is refused.
 
     Raises:
-        BrokenFileError: It is not well-formed.
+        BrokenFileError: It is not well-formed, has a document type, or a prefix that is too long.
     """
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:
@@ -103,6 +109,9 @@ def parsed(content: bytes) -> etree._Element:
         raise BrokenFileError("the file is damaged: a part of it is not well-formed XML") from None
     if root.getroottree().docinfo.doctype:
         raise BrokenFileError("the file has a document type, which documents of this kind do not have")
+    # Not in `content`, which may be in another encoding.
+    if LONG_PREFIX.search(etree.tostring(root, encoding="UTF-8")):
+        raise BrokenFileError(f"the file has a namespace prefix of more than {MAX_PREFIX_BYTES} bytes")
     return root
 
 

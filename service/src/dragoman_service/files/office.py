@@ -12,7 +12,7 @@ from dragoman_protocols.markup_tokens import RAW_TEXT, Kind, tokens
 from dragoman_protocols.translation import Format
 from dragoman_service.files.archives import Archive, parsed, serialized
 from dragoman_service.files.document import FileDocument
-from dragoman_service.files.paragraphs import paragraphs
+from dragoman_service.files.paragraphs import check_copies, paragraphs
 from dragoman_service.files.plain import decoded
 
 MAX_TEXT_BYTES = 8 * 1024 * 1024
@@ -115,6 +115,7 @@ def _by_paragraph(content: bytes, pattern: re.Pattern[str], needed: str) -> File
     archive, names = _parts(content, pattern, needed)
     roots = {name: parsed(archive.part(name)) for name in names}
     found = [paragraph for root in roots.values() for paragraph in paragraphs(root)]
+    check_copies(found)
     texts = tuple(paragraph.written() for paragraph in found)
 
     def rebuild(translations: Sequence[str]) -> bytes:

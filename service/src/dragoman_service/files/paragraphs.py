@@ -7,14 +7,28 @@ The format that most of a paragraph has is plain text, others are `<g id="…">t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
 from lxml import etree
 
-from dragoman_service.files.runs import Box, Fixed, Piece, Text, pieces_of, texts_of, words_of
+from dragoman_protocols.errors import BrokenFileError
+from dragoman_service.files.runs import (
+    Box,
+    Fixed,
+    Piece,
+    Style,
+    Text,
+    pieces_of,
+    styles_of,
+    texts_of,
+    words_of,
+)
+
+MAX_COPIES_BYTES = 16 * 1024 * 1024
+"""Of runs' properties in a file: each piece of a run gets a copy of them, which takes twenty times as much memory."""
 
 SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
@@ -39,10 +53,17 @@ class Paragraph:
         """Its words alone."""
         return "".join(words_of(self.pieces))
 
+    @property
+    def copies_bytes(self) -> int:
+        """What the properties of its runs take at most once it is translated."""
+        sizes = [style.size_bytes for style in styles_of((*self.before, *self.pieces, *self.after))]
+        # A translation may have text of the common style behind each of them.
+        return sum(sizes) + len(sizes) * self._common().size_bytes
+
     def written(self) -> str:
         """As text with tags; characters that XML reserves are escaped."""
         self._marked = []
-        common = self._common().style
+        common = self._common()
         return "".join(self._write(piece, common) for piece in self.pieces)
 
     def replace(self, translation: str) -> bool:
@@ -64,17 +85,17 @@ class Paragraph:
         _fill(self.element, [*before, *built, *after])
         return True
 
-    def _common(self) -> Text:
-        """The format of most of the text."""
+    def _common(self) -> Style:
+        """The style of most of the text."""
         sizes: Counter[bytes] = Counter()
-        first: dict[bytes, Text] = {}
+        first: dict[bytes, Style] = {}
         for text in texts_of(self.pieces):
-            sizes[text.style] += len(text.text)
-            first.setdefault(text.style, text)
-        return first[max(sizes, key=lambda style: sizes[style])]
+            sizes[text.style.visible] += len(text.text)
+            first.setdefault(text.style.visible, text.style)
+        return first[max(sizes, key=lambda visible: sizes[visible])]
 
-    def _write(self, piece: Piece, common: bytes) -> str:
-        if isinstance(piece, Text) and piece.style == common:
+    def _write(self, piece: Piece, common: Style) -> str:
+        if isinstance(piece, Text) and piece.style.visible == common.visible:
             return escape(piece.text)
         number = len(self._marked)
         self._marked.append(piece)
@@ -102,7 +123,7 @@ class Paragraph:
         for node, number in zip(tree.iterdescendants("x"), fixed, strict=True):
             node.set("id", str(number))
 
-    def _built(self, node: etree._Element, style: Text) -> Iterator[etree._Element]:
+    def _built(self, node: etree._Element, style: Style) -> Iterator[etree._Element]:
         """The elements that a part of the translation becomes."""
         if node.text:
             yield self._run(node.text, style)
@@ -112,14 +133,14 @@ class Paragraph:
                 case Fixed():
                     yield from piece.placed()
                 case Text():
-                    yield from self._built(child, piece)
+                    yield from self._built(child, piece.style)
                 case Box():
                     _fill(piece.inner, list(self._built(child, style)))
                     yield piece.element
             if child.tail:
                 yield self._run(child.tail, style)
 
-    def _run(self, text: str, style: Text) -> etree._Element:
+    def _run(self, text: str, style: Style) -> etree._Element:
         namespace = etree.QName(self.element).namespace
         run = etree.Element(f"{{{namespace}}}r")
         if style.properties is not None:
@@ -140,6 +161,18 @@ def paragraphs(root: etree._Element) -> Iterator[Paragraph]:
         paragraph = paragraph_of(element)
         if any(map(str.isalpha, paragraph.plain)):
             yield paragraph
+
+
+def check_copies(found: Iterable[Paragraph]) -> None:
+    """Refuse paragraphs that take far more memory when they are translated than in the file.
+
+    Raises:
+        BrokenFileError: They do.
+    """
+    if sum(paragraph.copies_bytes for paragraph in found) > MAX_COPIES_BYTES:
+        raise BrokenFileError(
+            f"the properties of the file's runs of text take more than {MAX_COPIES_BYTES} bytes; split it"
+        )
 
 
 def paragraph_of(element: etree._Element) -> Paragraph:

@@ -27,21 +27,30 @@ INVISIBLE_ATTRIBUTES = frozenset({"lang", "altLang", "dirty", "err", "smtClean"}
 
 
 MAX_PROPERTIES_BYTES = 16 * 1024
-"""Of a run: they are copied with every piece of its text, and have a few hundred bytes as a rule."""
+"""Of a run. They have a few hundred bytes as a rule, and some thousands with Word's text effects."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a run is shown.
+
+    Args:
+        visible: Equal for runs that are shown alike.
+        properties: The element that says so, None for the paragraph's own style.
+        size_bytes: Of that element, and of the run's attributes, which are copied with it.
+    """
+
+    visible: bytes = b""
+    properties: etree._Element | None = None
+    size_bytes: int = 0
 
 
 @dataclass(frozen=True)
 class Text:
-    """Text of one format.
-
-    Args:
-        style: Equal for texts of the same style.
-        properties: The element with the style, None for the paragraph's own.
-    """
+    """Text of one style."""
 
     text: str
-    style: bytes
-    properties: etree._Element | None
+    style: Style
 
 
 @dataclass(frozen=True)
@@ -50,19 +59,20 @@ class Kept:
 
     Args:
         run: The run in which it stood: it gets one of its own, of the same style.
+        style: Of that run.
     """
 
     element: etree._Element
     run: etree._Element | None = None
+    style: Style = Style()
 
     def placed(self) -> etree._Element:
         """The element to put into the paragraph."""
         if self.run is None:
             return self.element
         alone = etree.Element(self.run.tag, dict(self.run.attrib))
-        properties = self.run.find("{*}rPr")
-        if properties is not None:
-            alone.append(deepcopy(properties))
+        if self.style.properties is not None:
+            alone.append(deepcopy(self.style.properties))
         alone.append(self.element)
         return alone
 
@@ -132,24 +142,25 @@ def _box(element: etree._Element) -> Box | None:
 
 
 def _run_pieces(run: etree._Element) -> Iterator[Piece]:
-    properties = run.find("{*}rPr")
-    style = _style(properties)
+    style = _style(run)
     for child in run:
         name = etree.QName(child).localname if isinstance(child.tag, str) else ""
         if name == "t":
             if child.text:
-                yield Text(child.text, style, properties)
+                yield Text(child.text, style)
         elif name and name != "rPr" and name not in DROPPED:
-            yield Fixed((Kept(child, run),))
+            yield Fixed((Kept(child, run, style),))
 
 
-def _style(properties: etree._Element | None) -> bytes:
-    """What two runs of the same style have in common."""
+def _style(run: etree._Element) -> Style:
+    size_bytes = sum(len(etree.QName(name).localname) + len(value) for name, value in run.attrib.items())
+    properties = run.find("{*}rPr")
     if properties is None:
-        return b""
+        return Style(size_bytes=size_bytes)
     seen = deepcopy(properties)
     seen.tail = None
-    if len(etree.tostring(seen)) > MAX_PROPERTIES_BYTES:
+    size_bytes += len(etree.tostring(seen))
+    if size_bytes > MAX_PROPERTIES_BYTES:
         raise BrokenFileError(
             f"the file has a run of text whose properties take more than {MAX_PROPERTIES_BYTES} bytes"
         )
@@ -158,7 +169,8 @@ def _style(properties: etree._Element | None) -> bytes:
             seen.remove(child)
     for name in INVISIBLE_ATTRIBUTES & set(seen.attrib):
         del seen.attrib[name]
-    return bytes(etree.tostring(seen, method="c14n")) if len(seen) or seen.attrib else b""
+    visible = bytes(etree.tostring(seen, method="c14n")) if len(seen) or seen.attrib else b""
+    return Style(visible, properties, size_bytes)
 
 
 def _joined(found: Iterable[Piece]) -> list[Piece]:
@@ -169,8 +181,7 @@ def _joined(found: Iterable[Piece]) -> list[Piece]:
 
     def end() -> None:
         if texts:
-            first = texts[0]
-            joined.append(Text("".join(each.text for each in texts), first.style, first.properties))
+            joined.append(Text("".join(each.text for each in texts), texts[0].style))
         if kept:
             joined.append(Fixed(tuple(kept)))
         texts.clear()
@@ -178,7 +189,7 @@ def _joined(found: Iterable[Piece]) -> list[Piece]:
 
     for piece in found:
         if isinstance(piece, Text):
-            if kept or (texts and texts[0].style != piece.style and not piece.text.isspace()):
+            if kept or (texts and texts[0].style.visible != piece.style.visible and not piece.text.isspace()):
                 end()
             texts.append(piece)
         elif isinstance(piece, Fixed):
@@ -199,6 +210,18 @@ def texts_of(pieces: Sequence[Piece]) -> Iterator[Text]:
             yield piece
         elif isinstance(piece, Box):
             yield from texts_of(piece.pieces)
+
+
+def styles_of(pieces: Iterable[Piece]) -> Iterator[Style]:
+    """The style of each run that the pieces become."""
+    for piece in pieces:
+        match piece:
+            case Text():
+                yield piece.style
+            case Fixed():
+                yield from (each.style for each in piece.kept)
+            case Box():
+                yield from styles_of(piece.pieces)
 
 
 def words_of(pieces: Sequence[Piece]) -> Iterator[str]:

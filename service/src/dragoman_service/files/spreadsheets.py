@@ -18,7 +18,7 @@ from dragoman_protocols.translation import Format
 from dragoman_service.files.archives import Archive, parsed, serialized
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.office import MAX_TEXT_BYTES
-from dragoman_service.files.paragraphs import SPACE, Paragraph, paragraph_of
+from dragoman_service.files.paragraphs import SPACE, Paragraph, check_copies, paragraph_of
 from dragoman_service.files.values import in_xml, is_language
 
 SHARED = "xl/sharedStrings.xml"
@@ -43,6 +43,7 @@ def read_excel(content: bytes) -> FileDocument:
         for element in root.iter("{*}si" if etree.QName(root).localname == "sst" else "{*}is")
     ]
     cells = [cell for cell in cells if is_language(cell.words) and cell.words not in columns]
+    check_copies(cell.rich for cell in cells if cell.rich)
     texts = tuple(cell.text for cell in cells)
 
     def rebuild(translations: Sequence[str]) -> bytes:
@@ -87,18 +88,18 @@ class _Cell:
 
     def __init__(self, element: etree._Element) -> None:
         self._plain = element.find("{*}t")
-        self._rich: Paragraph | None = None
+        self.rich: Paragraph | None = None
         if self._plain is None and element.find("{*}r") is not None:
-            self._rich = paragraph_of(element)
+            self.rich = paragraph_of(element)
         self.words = (
-            (self._plain.text or "") if self._plain is not None else self._rich.plain if self._rich else ""
+            (self._plain.text or "") if self._plain is not None else self.rich.plain if self.rich else ""
         )
-        self.text = self._rich.written() if self._rich and self.words.strip() else escape(self.words)
+        self.text = self.rich.written() if self.rich and self.words.strip() else escape(self.words)
 
     def replace(self, translation: str) -> None:
         """Replace the text; one whose tags were lost stays."""
-        if self._rich:
-            self._rich.replace(translation)
+        if self.rich:
+            self.rich.replace(translation)
         elif self._plain is not None:
             try:
                 tree = etree.fromstring(f"<p>{translation}</p>", etree.XMLParser(resolve_entities=False))

@@ -2,12 +2,14 @@
 
 import io
 import struct
+import time
 import zipfile
 import zlib
 from collections.abc import Callable
 from typing import Any
 
 import docx
+import pptx
 import pytest
 from docx.oxml import OxmlElement, parse_xml
 from docx.oxml.ns import nsdecls, qn
@@ -16,8 +18,10 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from dragoman_protocols.errors import BrokenFileError, GenerationError
+from dragoman_service.files.document import FileDocument
 from dragoman_service.files.office import read_book, read_opendocument, read_powerpoint, read_word
 from dragoman_service.files.plain import read_html
+from dragoman_service.files.spreadsheets import read_excel
 from dragoman_service.text.document import Preparation, prepare
 
 
@@ -162,6 +166,67 @@ def run(text: str) -> str:
     return f'<w:r><w:t xml:space="preserve">{text}</w:t></w:r>'
 
 
+def heavy_run(prefix: str, pieces: int, properties: int) -> str:
+    """A run of as many texts with a break behind each, and with as many properties."""
+    of_run = f"<{prefix}:rPr>{f'<{prefix}:b/>' * properties}</{prefix}:rPr>" if properties else ""
+    texts = f"<{prefix}:t>a b</{prefix}:t><{prefix}:br/>" * pieces
+    return f"<{prefix}:r>{of_run}{texts}</{prefix}:r>"
+
+
+def heavy_slide(pieces: int, properties: int) -> bytes:
+    show = pptx.Presentation()
+    slide = show.slides.add_slide(show.slide_layouts[0])
+    paragraph = slide.shapes.title.text_frame.paragraphs[0]._p
+    paragraph.append(
+        parse_xml(heavy_run("a", pieces, properties).replace("<a:r>", f"<a:r {nsdecls('a')}>", 1))
+    )
+    return saved(show)
+
+
+def heavy_sheet(pieces: int, properties: int) -> bytes:
+    run = heavy_run("x", pieces, properties)
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        archive.writestr("xl/workbook.xml", "<a/>")
+        archive.writestr("xl/sharedStrings.xml", f"<x:sst xmlns:x='urn:x'><x:si>{run}</x:si></x:sst>")
+    return written.getvalue()
+
+
+HEAVY: dict[str, tuple[Callable[[bytes], FileDocument], Callable[[int, int], bytes]]] = {
+    "word": (read_word, lambda *size: with_inner(heavy_run("w", *size))),
+    "powerpoint": (read_powerpoint, heavy_slide),
+    "excel": (read_excel, heavy_sheet),
+}
+
+
+@pytest.mark.parametrize("kind", HEAVY)
+def test_a_file_whose_copied_properties_would_fill_the_memory_is_refused(kind: str) -> None:
+    read, made = HEAVY[kind]
+    with pytest.raises(BrokenFileError, match="properties of the file's runs"):
+        read(made(1500, 2000))
+    assert read(made(100, 100)).texts == ("a b" + "".join(f'<x id="{n}"/>a b' for n in range(99)),)
+
+
+def test_attributes_of_runs_are_copied_too() -> None:
+    run = heavy_run("w", 200, 0).replace("<w:r>", f"<w:r w:rsidR='{'0' * 100_000}'>", 1)
+    with pytest.raises(BrokenFileError, match="properties of the file's runs"):
+        read_word(with_inner(run))
+
+
+def test_a_long_namespace_prefix_is_refused_which_each_new_run_would_have() -> None:
+    names = f"{nsdecls('w')} xmlns:{'p' * 20_000}='urn:x'"
+    parts = {"word/document.xml": f"<w:document {names}><w:p>{run('a')}</w:p></w:document>"}
+    with pytest.raises(BrokenFileError, match="namespace prefix"):
+        read_word(book(**parts))
+
+
+def test_a_run_of_many_pieces_is_written_in_linear_time() -> None:
+    content = with_inner(heavy_run("w", 15_000, 0))
+    began_s = time.thread_time()
+    assert translate(read_word, content, lambda text: text.replace("a b", "c d")) != content
+    assert time.thread_time() - began_s < 4.0
+
+
 def test_links_fields_and_breaks_are_kept_in_place() -> None:
     content = with_inner(
         '<w:bookmarkStart w:id="0" w:name="here"/>',
@@ -257,7 +322,6 @@ def bold_letters(paragraph: Any) -> list[tuple[str, bool]]:
 
 
 def test_powerpoint() -> None:
-    pptx = pytest.importorskip("pptx")
     show = pptx.Presentation()
     slide = show.slides.add_slide(show.slide_layouts[1])
     slide.shapes.title.text = "A title"
