@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,24 +11,27 @@ import polib
 from dragoman_protocols.errors import BrokenFileError
 from dragoman_protocols.translation import Format
 from dragoman_service.files.document import FileDocument
-from dragoman_service.files.plain import decoded, marked_encoding
+from dragoman_service.files.plain import decoded, known_encoding, marked_encoding
 from dragoman_service.files.values import LETTER
+
+CHARSET = re.compile(rb"^\"Content-Type:[^\"\n]*?charset=([\w.:-]{1,40})", re.MULTILINE | re.IGNORECASE)
+"""In the header."""
 
 LONG_LINE = 100
 """A file with a longer line of text is not wrapped."""
 
 
 def read_catalog(content: bytes, target_lang: str) -> FileDocument:
-    """A catalog in UTF-8.
+    """A catalog in UTF-8 or in the encoding that its header names; it is written in UTF-8.
 
     Args:
         content: The file.
         target_lang: BCP-47 tag, for its header `Language`.
 
     Raises:
-        BrokenFileError: It is none, or is in another encoding.
+        BrokenFileError: It is none, or is in neither encoding.
     """
-    text = decoded(content, marked_encoding(content) or "utf-8")
+    text = decoded(content, marked_encoding(content) or _encoding(content))
     lines = text.splitlines()
     wrap = (
         0 if any(len(line) > LONG_LINE and line.lstrip().startswith(("msg", '"')) for line in lines) else 78
@@ -45,10 +49,24 @@ def read_catalog(content: bytes, target_lang: str) -> FileDocument:
         for entry in entries:
             _fill(entry, [next(left) for _ in _texts(entry)])
         if catalog.metadata:
-            catalog.metadata["Language"] = target_lang.replace("-", "_")
+            catalog.metadata |= {
+                "Language": target_lang.replace("-", "_"),
+                "Content-Type": "text/plain; charset=UTF-8",
+                "Content-Transfer-Encoding": "8bit",
+            }
         return f"{str(catalog).rstrip()}\n".encode()
 
     return FileDocument(texts, Format.PLAIN, rebuild)
+
+
+def _encoding(content: bytes) -> str:
+    """UTF-8 wherever it fits: many headers still have xgettext's `charset=CHARSET`, or a charset that was true once."""
+    named = CHARSET.search(content)
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return known_encoding(named[1].decode()) if named else "utf-8"
+    return "utf-8"
 
 
 def _is_open(entry: Any) -> bool:

@@ -49,7 +49,7 @@ def read_html(content: bytes) -> FileDocument:
         BrokenFileError: It is not in that encoding, or it is unknown.
     """
     named = CHARSET.search(content, 0, PRESCAN_BYTES)
-    encoding = marked_encoding(content) or _known_encoding(named[1].decode() if named else "utf-8")
+    encoding = marked_encoding(content) or known_encoding(named[1].decode() if named else "utf-8")
     text = decoded(content, encoding)
     return FileDocument((text,), Format.HTML, lambda texts: texts[0].encode(encoding, "xmlcharrefreplace"))
 
@@ -71,7 +71,12 @@ def marked_encoding(content: bytes) -> str | None:
     return next((encoding for mark, encoding in BYTE_ORDER_MARKS if content.startswith(mark)), None)
 
 
-def _known_encoding(named: str) -> str:
+def known_encoding(named: str) -> str:
+    """The codec of an encoding that a file names.
+
+    Raises:
+        BrokenFileError: It is not known.
+    """
     try:
         name = codecs.lookup(named).name
     except LookupError:

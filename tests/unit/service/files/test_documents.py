@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 from tests.unit.service.files.documents import DOCUMENTS
 
 from dragoman_contract.files import FILE_ENDINGS
+from dragoman_protocols.errors import BrokenFileError
 from dragoman_protocols.translation import TranslationRequest
 from dragoman_service.core.translator import Translator
 from dragoman_service.engine.protocol import Chunk, Finish
@@ -106,6 +107,52 @@ async def test_a_catalog_gets_what_it_lacks() -> None:
         ([(0, "Um ficheiro"), (1, "%d ficheiros")], False),
     ]
     assert back("started", ["Incerto", "Novo"]) == [("Fertig", False), ("Incerto", False), ("Novo", False)]
+
+
+CATALOG = """msgid ""
+msgstr ""
+"MIME-Version: 1.0\\n"
+"Content-Type: text/plain; charset={}\\n"
+"Content-Transfer-Encoding: 7bit\\n"
+
+# {}
+msgid "Size"
+msgstr ""
+"""
+
+
+@pytest.mark.parametrize(
+    ("charset", "comment", "encoding"),
+    [
+        ("CHARSET", "Größe", "utf-8"),
+        ("ISO-8859-1", "size", "ascii"),
+        ("ISO-8859-1", "Größe", "utf-8"),
+        ("ISO-8859-1", "Größe", "iso-8859-1"),
+        ("windows-1251", "Размер", "cp1251"),
+        ("Shift_JIS", "表の大きさ", "shift_jis"),
+    ],
+)
+def test_a_catalog_is_read_in_its_charset_and_names_the_one_in_which_it_is_written(
+    charset: str, comment: str, encoding: str
+) -> None:
+    file = read("a.po", CATALOG.format(charset, comment).encode(encoding), "de")
+    catalog = polib.pofile(file.rebuild(["Größe"]).decode() + "\n")
+    assert (catalog[0].tcomment, catalog[0].msgstr) == (comment, "Größe")
+    assert catalog.metadata["Content-Type"] == "text/plain; charset=UTF-8"
+    assert catalog.metadata["Content-Transfer-Encoding"] == "8bit"
+
+
+@pytest.mark.parametrize(
+    ("charset", "cause"), [("CHARSET", "CHARSET"), ("UTF-8", "not utf-8"), ("UTF-7", "UTF-7")]
+)
+def test_a_catalog_in_no_charset_that_it_names_is_refused(charset: str, cause: str) -> None:
+    with pytest.raises(BrokenFileError, match=cause):
+        read("a.po", CATALOG.format(charset, "Größe").encode("iso-8859-1"), "de")
+
+
+def test_a_catalog_without_a_header_gets_none() -> None:
+    back = read("a.po", b'msgid "Size"\nmsgstr ""\n', "de").rebuild(["Größe"])
+    assert b"charset" not in back
 
 
 def targets(name: str) -> list[Any]:
