@@ -1,6 +1,7 @@
 """Markdown: paragraphs, headings, list items and cells of tables; code, HTML and links' addresses stay.
 
-CommonMark and tables. A paragraph is written again with its own marks only if it was translated, in one line.
+CommonMark, tables, task lists, alerts and footnotes. A paragraph is written again with its own marks only if it was
+translated, in one line.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from xml.sax.saxutils import escape
 
 from lxml import etree
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from dragoman_protocols.errors import BrokenFileError
@@ -22,7 +25,19 @@ from dragoman_service.files.plain import decoded, marked_encoding
 MAX_BYTES = 512 * 1024
 """A book. The parser takes 0.7 s for so much text, and 10 s where all of it is brackets."""
 
-FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+FRONT_MATTER = re.compile(
+    r"\ufeff?(?:---[ \t]*\n.*?\n(?:---|\.\.\.)|\+\+\+[ \t]*\n.*?\n\+\+\+)[ \t]*(?:\n|\Z)", re.DOTALL
+)
+"""YAML, and Hugo's TOML."""
+
+TASK = re.compile(r"\[[ xX]\][ \t]+(?=\S)")
+ALERT = re.compile(r"\[![\w|-]+\][+-]?(?:[ \t]+|$)", re.MULTILINE)
+"""Obsidian's may be folded, and have a title."""
+
+FOOTNOTE = re.compile(r"\[\^[^\s\[\]]+\]")
+FOOTNOTE_TEXT = re.compile(rf"{FOOTNOTE.pattern}:[ \t]*(?=\S)")
+"""Source: https://docs.github.com/en/get-started/writing-on-github"""
+
 SPECIAL = re.compile(r"[\\`*\[\]<]|(?<![^\W_])_|_(?![^\W_])|~(?=~)|(?<=~)~|&(?=#?\w+;)")
 AT_START = re.compile(
     r"^(\s*\d{0,9})((?<=\d)[.)](?=\s|$)|(?<!\d)(?:#{1,6}(?=\s|$)|[>|+=-]|~~~))", re.MULTILINE
@@ -92,16 +107,56 @@ def _parser() -> MarkdownIt:
     # Addresses stay as they are written.
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     parser.validateLink = lambda url: True  # type: ignore[method-assign] # noqa: ARG005
+    # Before what takes a footnote's text for the address of a link.
+    parser.block.ruler.before(
+        "reference", "marked", _marked, {"alt": ["paragraph", "reference", "blockquote"]}
+    )
+    parser.inline.ruler.before("link", "footnote", _footnote)
     return parser
 
 
+def _marked(state: StateBlock, number: int, _end: int, silent: bool) -> bool:
+    """Let a line begin behind the mark of a task, an alert or a footnote; the rest of it is a block as any other."""
+    start, end = state.bMarks[number] + state.tShift[number], state.eMarks[number]
+    if state.src[start:end][:1] != "[" or state.is_code_block(number):
+        return False
+    footnote = FOOTNOTE_TEXT.match(state.src, start, end)
+    if silent:
+        return footnote is not None
+    before = state.tokens[-1].type if state.tokens else ""
+    alert = ALERT.match(state.src, start) if before == "blockquote_open" else None
+    task = TASK.match(state.src, start, end) if before == "list_item_open" else None
+    found = alert or task or footnote
+    if found is None:
+        return False
+    state.env["columns"][number] = found.end() - state.src.rfind("\n", 0, start) - 1
+    if alert is None:
+        state.bMarks[number], state.tShift[number] = found.end(), 0
+        return False
+    # Its title does not go on in the next line.
+    title = state.push("inline", "", 0)
+    title.content, title.map, title.children = state.src[found.end() : end].strip(), [number, number + 1], []
+    state.line = number + 1
+    return True
+
+
+def _footnote(state: StateInline, silent: bool) -> bool:
+    """Keep the mark of a footnote."""
+    found = FOOTNOTE.match(state.src, state.pos, state.posMax)
+    if found is None or silent:  # Asked for the end of a link's text, which must have no other link.
+        return False
+    state.push("footnote", "", 0).content = found[0]
+    state.pos = found.end()
+    return True
+
+
 def _blocks(source: str, lines: Sequence[str]) -> list[_Block]:
+    columns: dict[int, int] = {}
     try:
-        tokens = _parser().parse(source)
+        tokens = _parser().parse(source, {"columns": columns})
     except (RecursionError, ValueError, IndexError) as error:
         raise BrokenFileError(f"the file is no Markdown that can be read: {str(error)[:200]}") from None
     blocks: list[_Block] = []
-    columns: dict[int, int] = {}
     in_table = False
     for token in tokens:
         if token.type in ("table_open", "table_close"):
@@ -127,7 +182,8 @@ def _places(
     assert token.map is not None
     content = token.content.replace("|", "\\|") if in_table else token.content
     places: list[tuple[int, int, int]] = []
-    for number, text in enumerate(content.split("\n"), token.map[0]):
+    for number, line in enumerate(content.split("\n"), token.map[0]):
+        text = line.strip(" \t")  # The parser has blanks for a tab.
         column = lines[number].find(text, columns.get(number, 0)) if number < len(lines) else -1
         if column < 0:
             return None

@@ -303,6 +303,38 @@ def test_marks_in_markdown_are_read_as_such(source: str, translation: str, expec
     assert file.rebuild([translation]).decode() == expected
 
 
+@pytest.mark.parametrize(
+    ("source", "texts", "expected"),
+    [
+        ("- [ ] write it\n- [x] x\n", ["write it", "x"], "- [ ] WRITE IT\n- [x] X\n"),
+        ("1. [X] one\n   two\n\n   * [ ] *a*\n", ["one two", None], "1. [X] ONE TWO\n\n   * [ ] *A*\n"),
+        ("- one\n  [x] two\n", ["one [x] two"], "- ONE \\[X\\] TWO\n"),
+        ("- [a](b) c\n", [None], "- [A](b) C\n"),
+        ("> [!NOTE]\n> be\n> good\n", ["be good"], "> [!NOTE]\n> BE GOOD\n"),
+        ("> [!tip]- Title\n> be good\n", ["Title", "be good"], "> [!tip]- TITLE\n> BE GOOD\n"),
+        ("> [!WARNING]\n>\n> - [ ] a\n", ["a"], "> [!WARNING]\n>\n> - [ ] A\n"),
+        ("> [!a](b)\n", [None], "> [!A](b)\n"),
+        ("A note[^1] and[^b-c].\n", ['A note<x id="0"/> and<x id="1"/>.'], "A NOTE[^1] AND[^b-c].\n"),
+        ("A *b[^1]* [c[^2]](d)\n", [None], "A *B[^1]* [C[^2]](d)\n"),
+        ("Is `[^1]` \\[^1]\n", ['Is <x id="0"/> [^1]'], "IS `[^1]` \\[^1\\]\n"),
+        ("[^1]: One.\n[^2]: Word\n[^3]:\tof\n  two\n", ["One.", "Word", "of two"], None),
+        ("a b\n[^a]: a\n", ["a b", "a"], "A B\n[^a]: A\n"),
+        ("Some [text]\n\n[text]: url\n", [None], "SOME [TEXT](url)\n\n[text]: url\n"),
+        ("- one is\n\ttwo\n- three\n", ["one is two", "three"], "- ONE IS TWO\n- THREE\n"),
+        ("1.\tone\n\ttwo\n\n\tthree\n", ["one two", "three"], "1.\tONE TWO\n\n\tTHREE\n"),
+        ('+++\ntitle = "a b"\n+++\n\nc d\n', ["c d"], '+++\ntitle = "a b"\n+++\n\nC D\n'),
+    ],
+)
+async def test_marks_of_github_and_hugo_keep_their_function(
+    source: str, texts: list[str | None], expected: str | None
+) -> None:
+    file = read("a.md", source.encode(), "en-GB")
+    assert [None if wanted is None else text for text, wanted in zip(file.texts, texts, strict=True)] == texts
+    assert file.rebuild(file.texts).decode() == source
+    back = (await translated(file)).decode()
+    assert back == (expected or "[^1]: ONE.\n[^2]: WORD\n[^3]:\tOF TWO\n")
+
+
 def test_strings_are_escaped_and_captions_keep_their_notes() -> None:
     file = read("a.strings", DOCUMENTS["app.strings"][0], "de")
     assert file.texts == ('Some "text" here', "Line\nbreak %@")
