@@ -122,7 +122,7 @@ class Autoscaling(SpecModel):
     target_queue_time: Duration | None = Field(
         None,
         description=(
-            "In mode Internal, the maximum time that a sequence should wait in the queue of a replica. Default: 2s."
+            "Mode Internal: maximum time that a sequence should wait in a replica's queue. Default: 2s."
         ),
     )
     objective: Percentage = Field(
