@@ -121,9 +121,7 @@ class Autoscaling(SpecModel):
     )
     target_queue_time: Duration | None = Field(
         None,
-        description=(
-            "Mode Internal: maximum time that a sequence should wait in a replica's queue. Default: 2s."
-        ),
+        description=("Mode Internal: maximum time that a sequence should wait in a replica. Default: 2s."),
     )
     objective: Percentage = Field(
         DEFAULT_OBJECTIVE,
