@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,9 @@ from dragoman_protocols.deepl.errors import UriTooLongError, missing, unsupporte
 MAX_QUERY_BYTES = 8 * 1024
 
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
+
+_MEMBER = re.compile(r"(\w+)\[([0-9]{1,3})\]\.(\w+)")
+"""Name of a field of an object in a list, as DeepL's SDKs write it in forms: `dictionaries[0].entries`."""
 
 FLAGS = {"1": True, "true": True, "0": False, "false": False}
 
@@ -119,10 +123,18 @@ class Fields:
         """
         value = self.values.get(name)
         if value is None:
-            return None
+            return self._indexed(name) if self.is_form else None
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             raise unsupported(name)
         return [Fields(item) for item in value]
+
+    def _indexed(self, name: str) -> list[Fields] | None:
+        """The objects of a form, in the order of their indices."""
+        found: dict[int, dict[str, Any]] = {}
+        for key, value in self.values.items():
+            if (match := _MEMBER.fullmatch(key)) and match[1] == name:
+                found.setdefault(int(match[2]), {})[match[3]] = value
+        return [Fields(found[index], is_form=True) for index in sorted(found)] or None
 
 
 def fields_of(request: Request) -> Fields:

@@ -77,11 +77,13 @@ def read_change(fields: Fields) -> Change:
     """The change of a `PATCH`: another name, or entries to add to one dictionary, or both.
 
     Raises:
-        InvalidFieldError: See `read_dictionary`; or several dictionaries.
+        InvalidFieldError: See `read_dictionary`; or it has no change, or several dictionaries.
         InvalidGlossaryError: See there.
     """
     name = fields.text("name")
     dictionaries = [read_dictionary(each) for each in fields.objects("dictionaries") or ()]
+    if name is None and not dictionaries:
+        raise InvalidFieldError("Glossary name or dictionaries must be provided")
     if len(dictionaries) > 1:
         raise unsupported("dictionaries")
 
