@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
@@ -27,6 +30,12 @@ TEXT_ENDINGS = (".txt", ".md", ".srt", ".vtt", ".html", ".htm", ".csv", ".tsv")
 SAMPLE_BYTES = 8192
 _MARKUP = re.compile(r"<[^<>]*>|[\d:,>-]{3,}")
 """What would pass for a language: tags, and the times of subtitles."""
+
+_EXTENDED_NAME = re.compile(rb"filename\*[ \t]*=", re.I)
+_EXTENDED_VALUE = re.compile(rb"utf-8'[^']*'((?:[^%]|%[0-9a-f]{2})+)", re.I)
+"""Source: RFC 5987, section 3.2."""
+_ENCODED_WORD = re.compile(rb"=\?utf-8\?b\?([a-z0-9+/]+=*)\?=", re.I)
+"""Source: RFC 2047, section 2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +206,7 @@ class MultipartReader:
             )
         _, options = parse_options_header(disposition)
         name = options.get(b"name", b"").decode("latin-1")
-        file_name = options.get(b"filename")
+        file_name = _file_name(disposition, options)
         self._field, self._most_bytes, self._target = None, 0, None
         if file_name is None:
             self._field, self._most_bytes = name, self._max_field_bytes + 1
@@ -206,8 +215,8 @@ class MultipartReader:
             self._target = self._memory if self._keep_file else None
             return
         if self._keep_file and self._file_name is None:
-            self._file_name, self._target = file_name.decode("utf-8", "replace"), self._file
-        if not self._sampled and file_name.decode("latin-1").lower().endswith(TEXT_ENDINGS):
+            self._file_name, self._target = file_name, self._file
+        if not self._sampled and file_name.lower().endswith(TEXT_ENDINGS):
             self._sampled, self._most_bytes = True, SAMPLE_BYTES
 
     def _on_part_data(self, data: bytes, start: int, end: int) -> None:
@@ -238,6 +247,25 @@ class MultipartReader:
 
     def _on_end(self) -> None:
         self._ended = True
+
+
+def _file_name(disposition: bytes, options: Mapping[bytes, bytes]) -> str | None:
+    """A part's file name; None where it has none. .NET writes one beyond ASCII in both encodings."""
+    plain, extended = options.get(b"filename"), None
+    if _EXTENDED_NAME.search(disposition):
+        # The parser ignores names with an asterisk.
+        _, renamed = parse_options_header(_EXTENDED_NAME.sub(b"extended=", disposition))
+        extended = renamed.get(b"extended")
+    if plain is None and extended is None:
+        return None
+    # Errors: wrong base64, and other bytes than UTF-8.
+    with suppress(ValueError):
+        if match := _EXTENDED_VALUE.fullmatch(extended or b""):
+            return unquote_to_bytes(match[1]).decode()
+    with suppress(ValueError):
+        if match := _ENCODED_WORD.fullmatch(plain or b""):
+            return b64decode(match[1]).decode()
+    return (plain or b"").decode("utf-8", "replace")
 
 
 def _text(sample: bytes) -> str:

@@ -131,6 +131,41 @@ def test_a_file_named_as_a_field_is_none() -> None:
     assert read(file + END).fields == {}
 
 
+ENCODED = b'filename="=?utf-8?B?w5xiZXJzaWNodC50eHQ=?="'
+
+
+@pytest.mark.parametrize(
+    ("disposition", "name"),
+    [
+        (ENCODED + b"; filename*=utf-8''%C3%9Cbersicht.txt", "Übersicht.txt"),
+        (ENCODED, "Übersicht.txt"),
+        (b"filename==?UTF-8?b?w5xiZXJzaWNodC50eHQ=?=", "Übersicht.txt"),
+        (b"FileName*=UTF-8'de'%c3%9cbersicht.txt", "Übersicht.txt"),
+        (b"filename*=\"utf-8''a+b.txt\"; filename=c.txt", "a+b.txt"),
+        # What is not valid leaves the plain name as it is.
+        (b"filename=a.txt; filename*=utf-8''%FF.txt", "a.txt"),
+        (b"filename=a.txt; filename*=utf-8''%C3%9.txt", "a.txt"),
+        (b"filename=a.txt; filename*=iso-8859-1''%DC.txt", "a.txt"),
+        (b"filename=a.txt; filename*=utf-8''", "a.txt"),
+        (b"filename*=iso-8859-1''%DC.txt", ""),
+        (b'filename="=?utf-8?B?w5xia?="', "=?utf-8?B?w5xia?="),
+        (b'filename="=?utf-8?B?/w==?="', "=?utf-8?B?/w==?="),
+        (b"filename=\"; filename*=utf-8''a.txt\"", "; filename*=utf-8''a.txt"),
+    ],
+)
+def test_a_file_name_may_be_encoded(disposition: bytes, name: str) -> None:
+    body = (FILE % (b"", b"Hello")).replace(b'filename=""', disposition) + END
+    found = read_form(TYPE, body, keep_file=True)
+    assert (found.file_name, found.content, found.fields) == (name, b"Hello", {})
+    assert found.sample == ("Hello" if name.endswith(".txt") else "")
+
+
+def test_a_field_whose_name_looks_like_a_file_name_is_a_field() -> None:
+    assert read(FIELD % (b"a; filename*=utf-8''b.txt", b"x") + END).fields == {
+        "a; filename*=utf-8''b.txt": ["x"]
+    }
+
+
 def test_the_file_is_kept_on_request() -> None:
     body = FIELD % (b"q", b"d" * (MAX_FIELD_BYTES + 1)) + FILE % ("ä.bin".encode(), b"\0\xff") + END
     message = read_form(TYPE, body, keep_file=True)
