@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -70,9 +71,19 @@ def test_what_is_no_json_is_malformed(body: bytes) -> None:
         read_json(body, DECODER)
 
 
-def test_very_many_values_are_not_decoded() -> None:
+@pytest.mark.parametrize("value", [b'""', b'"a" ', b'"\\\\"', b'"\\""', b'"\\\\\\\\"', b"{}", b"[]"])
+def test_very_many_values_are_not_decoded(value: bytes) -> None:
     with pytest.raises(MalformedRequestError, match="more than"):
-        read_json(b'{"text": [' + b'"",' * 100_000 + b'""]}', DECODER)
+        read_json(b'{"text": [' + (value + b",") * 100_000 + b'""]}', DECODER)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['"id","Hello"\n' * 5000, '{"a": "b", "c": "d"}' * 5000, 'path("C:\\", "\\\\")\n' * 5000],
+    ids=["csv", "json", "code"],
+)
+def test_quotes_in_a_text_are_no_values(text: str) -> None:
+    assert read_json(json.dumps({"text": text}).encode(), DECODER).text == text
 
 
 def test_a_peek_reads_some_fields_without_constraints() -> None:
