@@ -18,6 +18,8 @@ from dragoman_protocols.forms import FieldValues
 
 MULTIPART = b"multipart/form-data"
 MAX_PARTS = 100
+FILE_PART = "file"
+"""Name of the part that is a file even without a file name: DeepL has a field for that."""
 MEMORY_PART = "memory"
 """Name of the part with a translation memory beside the file."""
 MAX_FIELD_BYTES = 4096
@@ -45,7 +47,7 @@ class Upload:
     Args:
         fields: Values by name.
         sample: The beginning of the file where that is text, to detect its language by.
-        file_name: Of the first part with a file name that is no memory; None where there is none, or it was not kept.
+        file_name: Of the first file that is no memory, empty where it has none; None without a file, or if not kept.
         content: That part's content.
         memory: Content of the file in the part `memory`, where it was kept.
         positions: Of each field's values in the body: where their bytes begin and end, in one piece or more.
@@ -207,6 +209,8 @@ class MultipartReader:
         _, options = parse_options_header(disposition)
         name = options.get(b"name", b"").decode("latin-1")
         file_name = _file_name(disposition, options)
+        if file_name is None and name == FILE_PART:
+            file_name = ""
         self._field, self._most_bytes, self._target = None, 0, None
         if file_name is None:
             self._field, self._most_bytes = name, self._max_field_bytes + 1

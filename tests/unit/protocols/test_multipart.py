@@ -166,6 +166,13 @@ def test_a_field_whose_name_looks_like_a_file_name_is_a_field() -> None:
     }
 
 
+def test_the_part_file_needs_no_file_name() -> None:
+    body = FIELD % (b"file", b"\0\xff" * MAX_FIELD_BYTES) + FIELD % (b"source", b"en") + END
+    assert read(body, size=1000) == Upload({"source": ["en"]})
+    found = read_form(TYPE, body, keep_file=True)
+    assert (found.file_name, found.content) == ("", b"\0\xff" * MAX_FIELD_BYTES)
+
+
 def test_the_file_is_kept_on_request() -> None:
     body = FIELD % (b"q", b"d" * (MAX_FIELD_BYTES + 1)) + FILE % ("ä.bin".encode(), b"\0\xff") + END
     message = read_form(TYPE, body, keep_file=True)

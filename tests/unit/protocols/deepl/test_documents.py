@@ -81,16 +81,19 @@ def test_a_router_peeks_the_pair_the_glossaries_and_a_sample() -> None:
     assert documents.read(request, SITE).peek() == peeked
 
 
-def test_a_name_of_its_own_wins() -> None:
-    call = read(form(part("target_lang", "DE"), part("filename", "b.txt"), part("file", "Hello", "a")))
-    assert call.name == "b.txt"
+@pytest.mark.parametrize("name", ["a", "", None])
+def test_a_name_of_its_own_wins(name: str | None) -> None:
+    parts = [part("target_lang", "DE"), part("filename", "b.txt"), part("file", "Hello", name)]
+    for each in parts, parts[::-1]:
+        call = read(form(*each))
+        assert (call.name, call.content) == ("b.txt", b"Hello")
 
 
 @pytest.mark.parametrize(
     ("body", "content_type", "message"),
     [
         (form(), MULTIPART, "Parameter 'file' not specified"),
-        (form(part("file", "no name means no file")), MULTIPART, "Parameter 'file' not specified"),
+        (form(part("file", "x")), MULTIPART, "Invalid file data"),
         (form(part("file", "x", "")), MULTIPART, "Invalid file data"),
         (form(part("file", "x", "a.txt")), MULTIPART, "Parameter 'target_lang' not specified"),
         (form(part("file", "x", "a.txt"), part("output_format", "pdf")), MULTIPART, "'output_format' not"),
