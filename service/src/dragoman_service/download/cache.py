@@ -49,6 +49,10 @@ class Record:
 
     Args:
         folder: The model's folder, whose lock is held.
+
+    Attributes:
+        directory: That of the model that was complete last.
+        listed: The files of the store's model, by directory: also of one that is not complete.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -58,8 +62,10 @@ class Record:
             found: Any = json.loads(self._path.read_text(encoding="utf-8"))
             self._verified: dict[str, list[int]] = dict(found["verified"])
             self.directory: str | None = found["directory"]
+            # Earlier versions wrote none.
+            self.listed: dict[str, list[str]] = dict(found.get("listed", {}))
         except (OSError, ValueError, KeyError, TypeError):
-            self._verified, self.directory = {}, None
+            self._verified, self.directory, self.listed = {}, None, {}
 
     def has(self, path: Path) -> bool:
         """Whether the file has not changed since it was verified."""
@@ -69,10 +75,10 @@ class Record:
         """The file was verified."""
         self._verified[self._name(path)] = _stat(path)
 
-    def write(self, directory: str) -> None:
-        """Write the record; `directory` is that of the complete model."""
+    def write(self, directory: str | None) -> None:
+        """Write the record; `directory` is that of the complete model, if there is one."""
         temporary = self._path.with_suffix(".tmp")
-        content = {"directory": directory, "verified": self._verified}
+        content = {"directory": directory, "verified": self._verified, "listed": self.listed}
         temporary.write_text(json.dumps(content), encoding="utf-8")
         temporary.replace(self._path)
         self.directory = directory

@@ -20,7 +20,7 @@ from typing import Any
 from dragoman_service.download.cache import Record, exclusive
 from dragoman_service.download.checksums import Algorithm, Checksum
 from dragoman_service.download.errors import ChecksumError, IncompleteModelError
-from dragoman_service.download.files import PICKLED, SAFETENSORS, check_complete, needed
+from dragoman_service.download.files import check_complete, needed
 from dragoman_service.download.transfer import Meter, RemoteFile, download, verify
 
 log = logging.getLogger(__name__)
@@ -67,16 +67,23 @@ def fetch(model: str, revision: str | None, trusted: bool, meter: Meter) -> Path
         except (RepositoryNotFoundError, RevisionNotFoundError):
             raise
         except Exception as unreachable:
-            directory = _cached(folder, revision)
+            directory = _cached(model, revision, trusted, folder, record)
             if directory is None:
                 raise
             log.warning("the hub is not used, %s is taken from the cache: %s", model, unreachable)
         else:
             files = _remote_files(model, info, trusted)
-            directory = _downloaded(model, revision, info.sha, files, folder, record, meter)
+            # Before the download: without the hub nothing else tells a partial commit from a complete one.
+            record.listed[f"snapshots/{info.sha}"] = [file.rfilename for file in info.siblings or ()]
+            record.write(record.directory)
+            directory = _downloaded(model, info.sha, files, folder, record, meter)
         check_complete(directory)
         _verify(directory, folder, record)
         record.write(str(directory.relative_to(folder)))
+        if directory.name != revision:
+            ref = folder / "refs" / (revision or "main")
+            ref.parent.mkdir(parents=True, exist_ok=True)
+            ref.write_text(directory.name)
     return directory
 
 
@@ -101,22 +108,27 @@ def _remote(listed: Any) -> RemoteFile:
     return RemoteFile(listed.rfilename, listed.size or 0, checksum)
 
 
-def _cached(folder: Path, revision: str | None) -> Path | None:
+def _cached(model: str, revision: str | None, trusted: bool, folder: Path, record: Record) -> Path | None:
     """The complete model of the cache, if there is one."""
     ref = folder / "refs" / (revision or "main")
-    commit = ref.read_text().strip() if ref.is_file() else revision or ""
-    directory = folder / "snapshots" / commit
+    name = f"snapshots/{ref.read_text().strip() if ref.is_file() else revision or ''}"
+    if revision is None and record.directory and name not in record.listed:
+        # Other programs and earlier versions move the ref before the files are there.
+        name = record.directory
+    directory = folder / name
+    names = record.listed.get(name) or [
+        str(file.relative_to(directory)) for file in directory.rglob("*") if file.is_file()
+    ]
     try:
         check_complete(directory)
+        is_complete = all((directory / each).is_file() for each in needed(names, model, trusted))
     except IncompleteModelError:
         return None
-    has_weights = any(each.suffix in (SAFETENSORS, ".gguf", *PICKLED) for each in directory.iterdir())
-    return directory if has_weights else None
+    return directory if is_complete else None
 
 
 def _downloaded(
     model: str,
-    revision: str | None,
     commit: str,
     files: list[RemoteFile],
     folder: Path,
@@ -150,7 +162,8 @@ def _downloaded(
     names = [file.name for file in files]
     # Nothing counts what Xet receives.
     with nullcontext() if any(file.size > MAX_HTTP_BYTES for file in files) else meter.requesting():
-        directory = Path(snapshot_download(model, revision=revision, allow_patterns=names))
+        # By its commit: for a branch, huggingface_hub would move the ref before the files are there.
+        directory = Path(snapshot_download(model, revision=commit, allow_patterns=names))
     meter.resume(sum(file.size for file in files) - sum(file.size for file, _ in large))
     if missing := [file.name for file in files if not (directory / file.name).is_file()]:
         raise IncompleteModelError(f"{model} changed during the download: {missing[0]} is missing; try again")
