@@ -142,29 +142,30 @@ def _downloaded(
     # It passes on 10 MiB at a time: too much for a rate, and for what a killed process loses.
     constants.DOWNLOAD_CHUNK_SIZE = CHUNK
     blobs = folder / "blobs"
-    large = [
-        (file, blobs / file.checksum.value)
+    # By path: files with the same content are one blob.
+    large = {
+        blobs / file.checksum.value: file
         for file in files
         if file.checksum and file.checksum.algorithm == "sha256" and file.size <= MAX_HTTP_BYTES
-    ]
-    meter.total_bytes = sum(file.size for file in files)
-    meter.resume(sum(file.size for file, path in large if path.exists()))
-    before = {path for _, path in large if path.exists()}
+    }
+    others = sum(file.size for file in files if not file.checksum or blobs / file.checksum.value not in large)
+    meter.total_bytes = others + sum(file.size for file in large.values())
+    before = {path for path in large if path.exists()}
+    meter.resume(sum(large[path].size for path in before))
 
     def receive(file: RemoteFile, output: io.RawIOBase, offset: int) -> None:
         url = hf_hub_url(model, file.name, revision=commit)
         http_get(url, output, resume_size=offset, headers=build_hf_headers(), expected_size=file.size)
 
-    download(large, receive, meter)
-    for _, path in large:
-        if path not in before:
-            record.add(path)
+    download([(file, path) for path, file in large.items()], receive, meter)
+    for path in large.keys() - before:
+        record.add(path)
     names = [file.name for file in files]
     # Nothing counts what Xet receives.
     with nullcontext() if any(file.size > MAX_HTTP_BYTES for file in files) else meter.requesting():
         # By its commit: for a branch, huggingface_hub would move the ref before the files are there.
         directory = Path(snapshot_download(model, revision=commit, allow_patterns=names))
-    meter.resume(sum(file.size for file in files) - sum(file.size for file, _ in large))
+    meter.resume(others)
     if missing := [file.name for file in files if not (directory / file.name).is_file()]:
         raise IncompleteModelError(f"{model} changed during the download: {missing[0]} is missing; try again")
     return directory

@@ -139,3 +139,14 @@ def test_a_cache_that_another_program_filled_is_taken_without_the_hub(
     (tmp_path / "models--org--open" / RECORD).unlink()
     leave(monkeypatch)
     assert fetch() == complete
+
+
+def test_files_with_the_same_content_are_downloaded_once(served: FailingHub) -> None:
+    served.files |= {"tokenizer.json": b"3" * 3000, "assistant/tokenizer.json": b"3" * 3000}
+    meter = Meter()
+    directory = fetch(meter=meter)
+    for name in ("tokenizer.json", "assistant/tokenizer.json"):
+        assert (directory / name).read_bytes() == b"3" * 3000
+    assert served.sent["tokenizer.json"] + served.sent["assistant/tokenizer.json"] == 3000
+    progress = meter.read()
+    assert progress.done_bytes == progress.total_bytes == 2 + 2000 + 3000
