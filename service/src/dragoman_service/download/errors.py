@@ -117,5 +117,10 @@ def reason(error: BaseException, model: str) -> str:
     for pattern, sentence in known:
         if found := re.search(pattern, reported, re.DOTALL):
             return sentence(found, model)
-    message = " ".join(str(error).split()) or type(error).__name__
+    message = without_queries(" ".join(str(error).split())) or type(error).__name__
     return f"the model {model} cannot be downloaded: {message}"[:MAX_CHARS]
+
+
+def without_queries(text: str) -> str:
+    """`text` without the queries of its URLs: those of a store may be signed, and give access for hours."""
+    return re.sub(r"(\bhttps?://[^\s?'\"<>]*)\?[^\s'\"<>]*", r"\1", text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from dragoman_service.download.errors import DOWNLOAD_REASONS, MAX_CHARS, Reason
+from dragoman_service.download.errors import DOWNLOAD_REASONS, MAX_CHARS, Reason, without_queries
 from dragoman_service.engine.vllm.start_report import Failure
 
 _REASONS: tuple[tuple[str, Reason], ...] = (
@@ -107,7 +107,7 @@ def reason(failed: Failure, model: str) -> str:
     if not plain:
         return f"the engine could not load {model}: its process ended without saying why; see the pod's log"
     kind, message = plain[0]
-    return f"the engine could not load {model}: {kind}: {_first_sentences(message)}"
+    return f"the engine could not load {model}: {kind}: {_first_sentences(without_queries(message))}"
 
 
 def _first_sentences(message: str) -> str:
