@@ -12,6 +12,8 @@ from dragoman_service.errors import PromptTemplateError
 class WordTokenizer:
     """A word is a token; `<s>` is added unless disabled."""
 
+    all_special_tokens = ("<end>",)
+
     def __init__(self, chat_template: str | None = "yes") -> None:
         self.chat_template = chat_template
 
@@ -19,7 +21,7 @@ class WordTokenizer:
         return ([1] if add_special_tokens else []) + [len(word) + 100 for word in text.split()]
 
     def get_vocab(self) -> dict[str, int]:
-        return {"<end>": 7}
+        return {"<end>": 7, "END": 8}
 
     def convert_tokens_to_ids(self, text: str) -> int:
         return self.get_vocab()[text]
@@ -60,6 +62,11 @@ async def test_a_long_instruction_is_encoded_all_the_same() -> None:
 def test_a_stop_that_is_a_token_stops_by_its_id() -> None:
     decoding = Decoding(stop=("<end>", "\n\n"), stop_token_ids=(3,))
     assert Tokens(WordTokenizer()).stops(decoding) == (("\n\n",), (3, 7))
+
+
+def test_a_stop_that_is_an_ordinary_token_stops_by_its_text() -> None:
+    # Its text is also spelled by other tokens.
+    assert Tokens(WordTokenizer()).stops(Decoding(stop=("END", "<end>"))) == (("END",), (7,))
 
 
 def test_a_family_that_needs_turns_is_refused_where_there_are_none() -> None:

@@ -42,6 +42,7 @@ class Tokens:
         self.counter = None if self._rust is None else RustCounter(pickle.dumps(self._rust))
         self._counting = threading.Lock()
         self._cached_count = lru_cache(maxsize=COUNTED)(self._count)
+        self._special = special_tokens(tokenizer)
         self._acting = acting_tokens(tokenizer)
         self.has_chat_template = bool(getattr(tokenizer, "chat_template", None))
         self.stops = lru_cache(maxsize=64)(self._stops)
@@ -152,7 +153,7 @@ class Tokens:
         special = {
             text: self._tokenizer.convert_tokens_to_ids(text)
             for text in decoding.stop
-            if text in self._tokenizer.get_vocab()
+            if text in self._special
         }
         strings = tuple(text for text in decoding.stop if text not in special)
         return strings, decoding.stop_token_ids + tuple(special.values())
@@ -206,11 +207,19 @@ ACTING = re.compile(r"</?(?:think|tool_call|tool_response)>")
 """Added tokens that act without being called special."""
 
 
+def special_tokens(tokenizer: Any) -> frozenset[str]:
+    """Those that are left out of the text of an output."""
+    added = getattr(tokenizer, "added_tokens_decoder", {}).values()
+    names = {str(token.content) for token in added if token.special}
+    return frozenset(names.union(map(str, getattr(tokenizer, "all_special_tokens", ()))))
+
+
 def acting_tokens(tokenizer: Any) -> re.Pattern[str] | None:
     """A pattern of what a tokenizer takes for special tokens; None if there are none."""
     added = getattr(tokenizer, "added_tokens_decoder", {}).values()
-    names = {str(token.content) for token in added if token.special or ACTING.fullmatch(token.content)}
-    names |= set(map(str, getattr(tokenizer, "all_special_tokens", ())))
+    names = special_tokens(tokenizer) | {
+        str(token.content) for token in added if ACTING.fullmatch(token.content)
+    }
     # One character alone cannot be cut in two; no tokenizer that is known here has such a one.
     cuttable = sorted((name for name in names if len(name) > 1), key=len, reverse=True)
     return re.compile("|".join(map(re.escape, cuttable))) if cuttable else None
