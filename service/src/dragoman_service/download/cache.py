@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,36 +12,47 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from dragoman_service.download.transfer import Meter
+from dragoman_service.download.transfer import Meter, own_partial
+
+log = logging.getLogger(__name__)
 
 LOCK = "dragoman.lock"
 RECORD = "dragoman.json"
 LOCK_POLL_S = 0.5
+_NO_LOCKS = frozenset({errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP})
+"""What flock(2) answers where a volume has no locks."""
 
 
 @contextmanager
-def exclusive(folder: Path, meter: Meter) -> Iterator[None]:
+def exclusive(folder: Path, meter: Meter) -> Iterator[bool]:
     """Hold the folder's lock; wait for another process, also of another pod that mounts the volume.
 
     The kernel releases it when its process ends, however it ends. Where a volume has no locks, processes download side
-    by side; each file still appears complete or not at all.
+    by side, into partial files of their own; each file still appears complete or not at all.
+
+    Yields:
+        Whether the lock is held; False where there are none.
 
     Raises:
         OSError: The folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / LOCK, poll_interval=LOCK_POLL_S)
+    # A soft lock is a file that stays when its process is killed: other hosts would wait for it for ever.
+    lock = FileLock(folder / LOCK, poll_interval=LOCK_POLL_S, fallback_to_soft=False)
+    held = True
     try:
         lock.acquire(timeout=0)
     except Timeout:
         meter.waiting = True
         lock.acquire()
         meter.waiting = False
-    except NotImplementedError:
-        yield
-        return
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        log.warning("the volume of %s has no locks, processes download side by side: %s", folder, error)
+        held = False
     try:
-        yield
+        yield held
     finally:
         lock.release()
 
@@ -77,7 +90,7 @@ class Record:
 
     def write(self, directory: str | None) -> None:
         """Write the record; `directory` is that of the complete model, if there is one."""
-        temporary = self._path.with_suffix(".tmp")
+        temporary = self._path.with_name(RECORD + own_partial())
         content = {"directory": directory, "verified": self._verified, "listed": self.listed}
         temporary.write_text(json.dumps(content), encoding="utf-8")
         temporary.replace(self._path)

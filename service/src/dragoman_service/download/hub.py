@@ -21,7 +21,7 @@ from dragoman_service.download.cache import Record, exclusive
 from dragoman_service.download.checksums import Algorithm, Checksum
 from dragoman_service.download.errors import ChecksumError, IncompleteModelError
 from dragoman_service.download.files import check_complete, needed
-from dragoman_service.download.transfer import Meter, RemoteFile, download, verify
+from dragoman_service.download.transfer import PARTIAL, Meter, RemoteFile, download, own_partial, verify
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ def fetch(model: str, revision: str | None, trusted: bool, meter: Meter) -> Path
     from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
     folder = Path(constants.HF_HUB_CACHE) / f"models--{model.replace('/', '--')}"
-    with exclusive(folder, meter):
+    with exclusive(folder, meter) as locked:
         record = Record(folder)
         try:
             with meter.requesting():
@@ -76,7 +76,7 @@ def fetch(model: str, revision: str | None, trusted: bool, meter: Meter) -> Path
             # Before the download: without the hub nothing else tells a partial commit from a complete one.
             record.listed[f"snapshots/{info.sha}"] = [file.rfilename for file in info.siblings or ()]
             record.write(record.directory)
-            directory = _downloaded(model, info.sha, files, folder, record, meter)
+            directory = _downloaded(model, info.sha, files, folder, record, meter, locked)
         check_complete(directory)
         _verify(directory, folder, record)
         record.write(str(directory.relative_to(folder)))
@@ -134,13 +134,17 @@ def _downloaded(
     folder: Path,
     record: Record,
     meter: Meter,
+    locked: bool,
 ) -> Path:
-    from huggingface_hub import constants, hf_hub_url, snapshot_download
+    from huggingface_hub import constants, file_download, hf_hub_url, snapshot_download
     from huggingface_hub.file_download import http_get
     from huggingface_hub.utils import build_hf_headers
 
     # It passes on 10 MiB at a time: too much for a rate, and for what a killed process loses.
     constants.DOWNLOAD_CHUNK_SIZE = CHUNK
+    if not locked:
+        # Its own locks fall back to files that stay when their process is killed; its cache is correct without them.
+        file_download.WeakFileLock = lambda *_, **__: nullcontext()
     blobs = folder / "blobs"
     # By path: files with the same content are one blob.
     large = {
@@ -157,7 +161,12 @@ def _downloaded(
         url = hf_hub_url(model, file.name, revision=commit)
         http_get(url, output, resume_size=offset, headers=build_hf_headers(), expected_size=file.size)
 
-    download([(file, path) for path, file in large.items()], receive, meter)
+    download(
+        [(file, path) for path, file in large.items()],
+        receive,
+        meter,
+        partial=PARTIAL if locked else own_partial(),
+    )
     for path in large.keys() - before:
         record.add(path)
     names = [file.name for file in files]

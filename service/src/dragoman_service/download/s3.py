@@ -21,7 +21,15 @@ from dragoman_service.download.cache import Record, exclusive
 from dragoman_service.download.checksums import Algorithm, Checksum
 from dragoman_service.download.errors import ChecksumError, IncompleteModelError
 from dragoman_service.download.files import check_complete, needed
-from dragoman_service.download.transfer import PARALLEL_FILES, Meter, RemoteFile, download, verify
+from dragoman_service.download.transfer import (
+    PARALLEL_FILES,
+    PARTIAL,
+    Meter,
+    RemoteFile,
+    download,
+    own_partial,
+    verify,
+)
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +66,7 @@ def fetch(uri: str, cache: Path, trusted: bool, meter: Meter) -> Path:
 
     bucket, prefix = location(uri)
     folder = cache / "s3" / bucket / prefix
-    with exclusive(folder, meter):
+    with exclusive(folder, meter) as locked:
         record = Record(folder)
         try:
             client = _client(_LIST_READ_S, _LIST_ATTEMPTS)
@@ -75,7 +83,7 @@ def fetch(uri: str, cache: Path, trusted: bool, meter: Meter) -> Path:
                 files = _remote_files(client, bucket, prefix, listed, uri, trusted, meter)
             meter.total_bytes = sum(file.size for file in files)
             client = _client(_READ_S, _ATTEMPTS)
-            _download(client, bucket, prefix, files, listed, directory, record, meter)
+            _download(client, bucket, prefix, files, listed, directory, record, meter, locked)
         check_complete(directory)
         record.write(directory.name)
     return directory
@@ -257,6 +265,7 @@ def _download(
     directory: Path,
     record: Record,
     meter: Meter,
+    locked: bool,
 ) -> None:
     from botocore.exceptions import HTTPClientError, IncompleteReadError
 
@@ -304,6 +313,6 @@ def _download(
             else:
                 return
 
-    download(targets, receive, meter, check)
+    download(targets, receive, meter, check, partial=PARTIAL if locked else own_partial())
     for _, path in targets:
         record.add(path)

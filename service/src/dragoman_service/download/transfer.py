@@ -6,6 +6,7 @@ import io
 import logging
 import os
 import shutil
+import socket
 import threading
 import time
 from collections import deque
@@ -146,11 +147,17 @@ class _Output(io.FileIO):
 
 
 def download(
-    files: Sequence[tuple[RemoteFile, Path]], receive: Receive, meter: Meter, check: Check | None = None
+    files: Sequence[tuple[RemoteFile, Path]],
+    receive: Receive,
+    meter: Meter,
+    check: Check | None = None,
+    *,
+    partial: str = PARTIAL,
 ) -> None:
     """Bring files to their paths; one that has its path already is left as it is.
 
-    A file exists at its path only once it is complete, verified (by `check`; default: `verify`) and on disk.
+    A file exists at its path only once it is complete, verified (by `check`; default: `verify`) and on disk. Until
+    then its name ends with `partial`.
 
     Raises:
         ChecksumError: A file is not the one that the store lists; what was received of it is deleted.
@@ -162,14 +169,17 @@ def download(
         return
     for _, path in missing:
         path.parent.mkdir(parents=True, exist_ok=True)
-    parts = {path: _partial(file, path) for file, path in missing}
-    meter.resume(sum(parts.values()))
-    _require_space(missing[0][1].parent, sum(file.size for file, _ in missing) - sum(parts.values()))
+    parts = {path: path.with_name(path.name + partial) for _, path in missing}
+    offsets = {path: _received(file, parts[path]) for file, path in missing}
+    meter.resume(sum(offsets.values()))
+    _require_space(missing[0][1].parent, sum(file.size for file, _ in missing) - sum(offsets.values()))
     stop = threading.Event()
     pool = ThreadPoolExecutor(PARALLEL_FILES, thread_name_prefix="download")
     try:
         running = [
-            pool.submit(_complete, file, path, parts[path], receive, meter, stop, check or verify)
+            pool.submit(
+                _complete, file, path, parts[path], offsets[path], receive, meter, stop, check or verify
+            )
             for file, path in missing
         ]
         done, _ = wait(running, return_when=FIRST_EXCEPTION)
@@ -209,9 +219,13 @@ def verify(file: RemoteFile, path: Path) -> None:
     log.info("%s: its %s is the store's", file.name, found.kind)
 
 
-def _partial(file: RemoteFile, path: Path) -> int:
+def own_partial() -> str:
+    """Ending of a partial file of this process alone; the same after a restart of its container."""
+    return f".{socket.gethostname()}-{os.getpid()}{PARTIAL}"
+
+
+def _received(file: RemoteFile, part: Path) -> int:
     """Bytes of a file that an earlier process received."""
-    part = path.with_name(path.name + PARTIAL)
     size = part.stat().st_size if part.exists() else 0
     if size > file.size:
         part.unlink()
@@ -222,13 +236,13 @@ def _partial(file: RemoteFile, path: Path) -> int:
 def _complete(
     file: RemoteFile,
     path: Path,
+    part: Path,
     offset: int,
     receive: Receive,
     meter: Meter,
     stop: threading.Event,
     check: Check,
 ) -> None:
-    part = path.with_name(path.name + PARTIAL)
     with _Output(part, offset, meter, stop) as output:
         if offset < file.size:
             with meter.requesting():

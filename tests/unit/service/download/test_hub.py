@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
@@ -16,6 +19,7 @@ from dragoman_service.download.cache import RECORD
 from dragoman_service.download.transfer import Meter
 
 constants = pytest.importorskip("huggingface_hub.constants", reason="comes with vLLM")
+file_download = pytest.importorskip("huggingface_hub.file_download", reason="comes with vLLM")
 
 FILES = {"config.json": b"{}", "model.safetensors": b"1" * 2000, "tokenizer.json": b"[1]"}
 NEWER = "f" * 40
@@ -42,6 +46,7 @@ def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FailingH
         )
         monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
         monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", constants.DOWNLOAD_CHUNK_SIZE)
+        monkeypatch.setattr(file_download, "WeakFileLock", file_download.WeakFileLock)
         yield running
 
 
@@ -150,3 +155,19 @@ def test_files_with_the_same_content_are_downloaded_once(served: FailingHub) -> 
     assert served.sent["tokenizer.json"] + served.sent["assistant/tokenizer.json"] == 3000
     progress = meter.read()
     assert progress.done_bytes == progress.total_bytes == 2 + 2000 + 3000
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("code", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
+def test_without_locks_a_killed_pod_blocks_no_other(
+    served: FailingHub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: int
+) -> None:
+    def flock(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    locks = tmp_path / ".locks" / "models--org--open"
+    locks.mkdir(parents=True)
+    # Of huggingface_hub in the killed pod.
+    (locks / f"{support.git_id(FILES['tokenizer.json'])}.lock").write_text("1\nkilled-pod\n")
+    monkeypatch.setattr(fcntl, "flock", flock)
+    assert sorted(file.name for file in fetch().iterdir()) == sorted(served.files)

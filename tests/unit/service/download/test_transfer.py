@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
+import socket
 import threading
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 from dragoman_operator.controller.downloads import MAX_CHARS
 from dragoman_service.download.checksums import Checksum
 from dragoman_service.download.errors import NoSpaceError
-from dragoman_service.download.transfer import Meter, Progress, RemoteFile, download
+from dragoman_service.download.transfer import Meter, Progress, RemoteFile, download, own_partial
 from dragoman_service.fetch.startup import describe
 
 
@@ -88,6 +90,30 @@ def test_a_partial_file_that_is_too_long_is_not_continued(tmp_path: Path) -> Non
     download([(file, tmp_path / "file")], receive, Meter())
     assert offsets == [0]
     assert (tmp_path / "file").read_bytes() == b"abc"
+
+
+@pytest.mark.parametrize(("module", "name", "value"), [(socket, "gethostname", "other"), (os, "getpid", 1)])
+def test_a_process_does_not_continue_the_own_partial_file_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: object, name: str, value: object
+) -> None:
+    offsets = []
+
+    def receive(_: RemoteFile, output: io.RawIOBase, offset: int) -> None:
+        offsets.append(offset)
+        output.write(b"abc"[offset:])
+
+    def attempt() -> None:
+        download([(RemoteFile("file", 3), tmp_path / "file")], receive, Meter(), partial=own_partial())
+
+    others = tmp_path / f"file{own_partial()}"
+    others.write_bytes(b"a")
+    with monkeypatch.context() as changed:
+        changed.setattr(module, name, lambda: value)
+        attempt()
+    assert others.read_bytes() == b"a"
+    (tmp_path / "file").unlink()
+    attempt()
+    assert offsets == [0, 1]
 
 
 def test_nothing_is_received_where_it_does_not_fit(tmp_path: Path) -> None:
