@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Self
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 PIECE = 1 << 16
@@ -62,7 +63,7 @@ class Hub:
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever)
 
-    def __enter__(self) -> Hub:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
