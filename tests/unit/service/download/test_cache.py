@@ -27,7 +27,7 @@ def test_the_lock_is_held(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(10)
 @pytest.mark.parametrize("code", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
-def test_without_locks_nobody_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+def test_without_locks_no_process_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
     # Of a killed process, in the format of filelock's soft locks.
     (tmp_path / LOCK).write_text("1\nkilled-pod\n")
     refuse(monkeypatch, code)
