@@ -194,9 +194,10 @@ def test_a_service_time_that_lasts_for_a_minute_is_kept(build):
     assert clock.history.busiest_s == pytest.approx(2.0, rel=0.02)
 
 
-def test_few_requests_are_measured_over_longer_periods(build):
+@pytest.mark.parametrize("tick_s", [5.0, 5.2])
+def test_few_requests_are_measured_over_longer_periods(build, tick_s):
     """15 finish in half a minute, 45 in one and a half."""
-    clock = build.clock(1)
+    clock = build.clock(1, tick_s=tick_s)
     clock.tick(60, running=2, finished_per_s=0.5)
     clock.tick(40, running=4, finished_per_s=0.5, follow=False)
     clock.tick(40, running=2, finished_per_s=0.5)

@@ -115,6 +115,9 @@ QUEUED_SERVICE_S = 30.0
 PERIODS_S = QUEUED_SERVICE_S, 90.0
 """Lengths of the periods of the lasting service time: the history has three minutes."""
 
+NEARLY = 0.9
+"""Ratio of a period that is enough: ticks are not exactly periodic, and the history has just two of the longer ones."""
+
 ENOUGH_FINISHED = 20
 """Minimum number of finished requests for a mean service time."""
 
@@ -182,7 +185,7 @@ def lasting_service_s(points: tuple[Point, ...]) -> float | None:
     for period_s in PERIODS_S:
         last = list(_latest(points, period_s))
         before = list(_latest(points[: len(points) - len(last)], period_s))
-        if sum(point.span_s for point in before) < period_s - 1e-6:
+        if sum(point.span_s for point in before) < NEARLY * period_s:
             return None
         both = _mean_service_s(last), _mean_service_s(before)
         if both[0] is not None and both[1] is not None:
