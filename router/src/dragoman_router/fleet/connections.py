@@ -24,8 +24,6 @@ HIGH_WATER_BYTES = 256 * 1024
 HEAD_BYTES = 64 * 1024
 """Maximum size of the head of a response."""
 
-NEVER_S = float("inf")
-
 Headers = list[tuple[bytes, bytes]]
 
 
@@ -108,7 +106,7 @@ class Reply:
         self._chunks.clear()
         self._size = 0
         if silence_s is not None:
-            self._connection.deadline_s = NEVER_S
+            self._connection.deadline_s = float("inf")
         self._connection.resume()
         return chunk
 

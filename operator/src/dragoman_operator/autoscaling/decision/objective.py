@@ -84,7 +84,10 @@ def with_kept(history: History, policy: Policy, service_s: float | None, now: fl
 
 
 def _busiest_s(history: History, tick_s: float, service_s: float) -> float:
-    """The longest lasting service time; the present one until there is one."""
+    """The longest lasting service time in seconds; the present one until there is one.
+
+    That of the first minute is not kept: few requests have finished in the first seconds of a load, so it may be wrong.
+    """
     lasting_s = lasting_service_s(history.points)
     if history.busiest_s is None or history.learned_s < 2 * QUEUED_SERVICE_S + tick_s / 2:
         return lasting_s or service_s

@@ -53,17 +53,15 @@ def collect(samples: Samples, policy: Policy, now: float) -> ScrapedReplicas:
     """Sum the samples of the replicas, without those that are too old."""
     oldest = now - STALE_TICKS * policy.tick_s
     fresh = [sample for sample in samples.replicas if sample.at is not None and sample.at >= oldest]
-    counted = [sample for sample in fresh if sample.finished_per_s is not None]
+    rates = [sample.finished_per_s for sample in fresh if sample.finished_per_s is not None]
     usages = [sample.kv_usage for sample in fresh if sample.kv_usage is not None]
     return ScrapedReplicas(
         samples=tuple(fresh),
         missing=samples.ready - len(fresh),
         running=sum(sorted(sample.running for sample in fresh)),
         waiting=sum(sorted(sample.waiting for sample in fresh)),
-        counted=sum(sorted(sample.running for sample in counted)),
-        finished_per_s=None
-        if fresh and not counted
-        else sum(sorted(s.finished_per_s or 0.0 for s in counted)),
+        counted=sum(sorted(sample.running for sample in fresh if sample.finished_per_s is not None)),
+        finished_per_s=sum(sorted(rates)) if rates or not fresh else None,
         kv_usage=sum(sorted(usages)) / len(usages) if usages else None,
     )
 
@@ -174,7 +172,7 @@ def service_s(points: tuple[Point, ...], queued: bool) -> float | None:
 
 
 def lasting_service_s(points: tuple[Point, ...]) -> float | None:
-    """The longest service time of two successive periods, that is the lower one of the two.
+    """The service time, in seconds, that a request had in each of the last two periods: the lower one of the two.
 
     The periods are half minutes, or one and a half minutes if few requests finish. A single one is not enough: hardly a
     request finishes while an engine stalls, which looks like a long service time.
