@@ -66,7 +66,8 @@ async def lines(store: Store, watch: Watch, options: Options) -> AsyncIterator[b
             try:
                 event = await asyncio.wait_for(events.get(), wait_s)
             except TimeoutError:
-                if options.bookmarks:
+                # A change may be stored between the timeout and here: a bookmark must not have its version.
+                if options.bookmarks and events.empty():
                     yield _bookmark(watch, store.version)
                 continue
             change = visible_change(watch, event)
