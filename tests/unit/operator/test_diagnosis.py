@@ -18,6 +18,8 @@ def terminated(**fields: Any) -> dict[str, Any]:
     return {"exitCode": 1, "reason": "Error", **fields}
 
 
+DRIVER = "failed to create containerd task: nvidia-container-cli: initialization error: driver not loaded"
+
 CONTAINERS: dict[str, tuple[dict[str, Any], str, str]] = {
     "engine with a message": (
         {"state": {"terminated": terminated(message=SENTENCE)}},
@@ -60,7 +62,23 @@ CONTAINERS: dict[str, tuple[dict[str, Any], str, str]] = {
     "no secret": (
         {"state": {"waiting": {"reason": "CreateContainerConfigError", "message": 'secret "hf" not found'}}},
         "CreateContainerError",
-        'pod demo-1 cannot be started: secret "hf" not found',
+        'pod demo-1 cannot be started: secret "hf" not found; check Secrets',
+    ),
+    "the runtime fails": (
+        {
+            "state": {"waiting": {"reason": "RunContainerError", "message": DRIVER}},
+            "lastState": {"terminated": terminated(message=SENTENCE)},
+        },
+        "CreateContainerError",
+        f"the container runtime cannot start pod demo-1: {DRIVER}; check podTemplate, and the container runtime",
+    ),
+    "the runtime failed and waits": (
+        {
+            "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}},
+            "lastState": {"terminated": terminated(reason="StartError", exitCode=128, message=DRIVER)},
+        },
+        "CreateContainerError",
+        f"the container runtime cannot start pod demo-1: {DRIVER}",
     ),
 }
 

@@ -29,7 +29,10 @@ _IMAGE_REASONS = {
     "ErrImageNeverPull",
     "ImageInspectError",
 }
-_CONFIG_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
+_CONFIG_REASON = "CreateContainerConfigError"
+_RUNTIME_REASONS = {"CreateContainerError", "RunContainerError"}
+_START_ERROR = "StartError"
+"""Reason with which containerd and CRI-O end a container whose process never ran."""
 
 _ORDER = (
     "DownloadFailed",
@@ -118,12 +121,25 @@ def _of_container(pod: str, status: Mapping[str, Any], models: Iterable[str]) ->
             f"the image {image} cannot be pulled ({reason}): {message or 'no detail'}; check {field} and "
             "spec.imagePullSecrets",
         )
-    elif reason in _CONFIG_REASONS:
+    elif reason == _CONFIG_REASON:
         yield Finding(
             "CreateContainerError",
             f"pod {pod} cannot be started: {message or reason}; check Secrets, ConfigMaps and podTemplate.env",
         )
     terminated = state.get("terminated") or (status.get("lastState") or {}).get("terminated") or {}
+    if (
+        reason not in _RUNTIME_REASONS
+        and terminated.get("reason") == _START_ERROR
+        and not status.get("ready")
+    ):
+        reason, message = "RunContainerError", last_log_line(terminated.get("message") or "")
+    if reason in _RUNTIME_REASONS:
+        yield Finding(
+            "CreateContainerError",
+            f"the container runtime cannot start pod {pod}: {message or reason}; check podTemplate, and the "
+            "container runtime and the GPU driver of its node",
+        )
+        return
     if status.get("ready") or not terminated:
         return
     is_fetch = status.get("name") == FETCH_CONTAINER
