@@ -123,7 +123,8 @@ class Settings(CommandSettings):
         REQUEST_TIMEOUT_S,
         gt=0,
         le=3600,
-        description="Maximum seconds for a request. Time in the queue counts, except while no replica is available.",
+        description="Maximum seconds for a request that translates no file. Time in the queue counts, except while no "
+        "replica is available.",
     )
     file_timeout_s: float = Field(
         FILE_TIMEOUT_S,
