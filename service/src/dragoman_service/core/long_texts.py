@@ -139,7 +139,8 @@ def packed(texts: Iterable[PreparedText]) -> Iterator[list[PreparedText]]:
 
 
 def _slice(text: PreparedText, start: int, end: int) -> PreparedText:
-    document = Document(text.document.segments[start:end], text.document.between[start:end])
+    whole = text.document
+    document = Document(whole.segments[start:end], whole.between[start:end], whole.joints[start:end])
     return replace(text, document=document, tasks=text.tasks[start:end])
 
 
@@ -155,5 +156,8 @@ def _whole(first: PreparedText, *others: PreparedText) -> PreparedText:
     slices = (first, *others)
     segments = chain.from_iterable(each.document.segments for each in slices)
     between = chain.from_iterable(each.document.between for each in slices)
+    joints = chain.from_iterable(each.document.joints for each in slices)
     tasks = chain.from_iterable(each.tasks for each in slices)
-    return replace(first, document=Document(tuple(segments), tuple(between)), tasks=tuple(tasks))
+    return replace(
+        first, document=Document(tuple(segments), tuple(between), tuple(joints)), tasks=tuple(tasks)
+    )

@@ -30,6 +30,7 @@ from dragoman_service.errors import SettingsError
 from dragoman_service.prompts.families import prompt_family
 from dragoman_service.prompts.family import PromptFamily, PromptOptions
 from dragoman_service.settings import Settings
+from dragoman_service.text.blanks import spaced
 from dragoman_service.text.guards import Expectation, check
 
 INLINE_SEGMENTS = 200
@@ -195,8 +196,17 @@ class Translator:
         return self.timeout_s if request.timeout_s is None else min(self.timeout_s, request.timeout_s)
 
     async def _prepared(self, request: TranslationRequest) -> list[PreparedText]:
-        if not request.memory:
-            return await self._prepared_alone(request)
+        texts = await (self._remembered(request) if request.memory else self._prepared_alone(request))
+
+        def with_blanks() -> list[PreparedText]:
+            return [
+                replace(text, document=spaced(text.document, text.source.pair)) if text.source.pair else text
+                for text in texts
+            ]
+
+        return await asyncio.to_thread(with_blanks) if self._preparer.is_long(request) else with_blanks()
+
+    async def _remembered(self, request: TranslationRequest) -> list[PreparedText]:
         # Not with the memory: the process for long texts has no use for it.
         alone, memory = replace(request, memory={}), Memory(request.memory)
         if request.split is not None or self._split is not None:

@@ -34,10 +34,13 @@ class Document:
 
     Args:
         between: Source before, between and after them; one more than `segments`.
+        joints: For each of `between`, whether the segments beside it are of one paragraph: it has no tag that ends a
+            segment. Empty for a text that is one segment.
     """
 
     segments: tuple[Segment, ...]
     between: tuple[str, ...]
+    joints: tuple[bool, ...] = ()
 
     def rejoin(self, restored: Sequence[str]) -> str:
         """The document with each segment replaced by a translation, or by its `source`."""
@@ -69,22 +72,29 @@ def _without_pieces(text: str, how: Preparation) -> Document:
     first, *others = found.separators
     between = [text[:start] + first, *others]
     between[-1] += text[start + len(inner) :]
-    return Document(tuple(Segment(each, each) for each in found.texts), tuple(between))
+    segments = tuple(Segment(each, each) for each in found.texts)
+    return Document(segments, tuple(between), (True,) * len(between))
 
 
 def _with_pieces(text: str, how: Preparation) -> Document:
     segments: list[Segment] = []
     between: list[list[str]] = [[]]
+    joints = [True]
     for part in _parts(text, how):
         if isinstance(part, Segment):
             segments.append(part)
             between.append([])
+            joints.append(True)
+        elif isinstance(part, Chunk):
+            between[-1].append(part.raw)
+            joints[-1] = False
         else:
             between[-1].append(part)
-    return Document(tuple(segments), tuple("".join(raw) for raw in between))
+    return Document(tuple(segments), tuple("".join(raw) for raw in between), tuple(joints))
 
 
-def _parts(text: str, how: Preparation) -> Iterable[Segment | str]:
+def _parts(text: str, how: Preparation) -> Iterable[Segment | Chunk | str]:
+    """Segments, the tags that end them, and the raw source of all else."""
     if how.format is Format.PLAIN:
         yield from segments_of(plain_pieces(text), how)
         return
@@ -95,7 +105,7 @@ def _parts(text: str, how: Preparation) -> Iterable[Segment | str]:
     for chunk in chunks(text, rules):
         if chunk.kind == "boundary":
             yield from segments_of(run, how)
-            yield chunk.raw
+            yield chunk
             run = []
         elif chunk.kind == "text":
             run += markup_pieces(chunk.raw, html=rules.html)

@@ -61,7 +61,8 @@ def text_of(index: int, pieces: list[int]) -> PreparedText:
     )
     between = tuple(str(at) for at in range(len(segments) + 1))
     tasks = tuple(SegmentTask(segment, PAIR, NO_OPTIONS) for segment in segments)
-    return PreparedText(index, SourceLanguage("en", None, PAIR), Document(segments, between), tasks)
+    joints = tuple(at % 3 == 0 for at in range(len(between)))
+    return PreparedText(index, SourceLanguage("en", None, PAIR), Document(segments, between, joints), tasks)
 
 
 @given(st.lists(st.lists(st.integers(0, PART_PIECES), max_size=30), min_size=1, max_size=5))

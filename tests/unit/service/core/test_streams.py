@@ -6,7 +6,7 @@ from contextlib import aclosing
 import pytest
 
 from dragoman_protocols.errors import DeadlineExceededError, EmptyOutputError, EmptyTextError
-from dragoman_protocols.translation import TranslationRequest
+from dragoman_protocols.translation import Split, TranslationRequest
 from dragoman_service.engine.protocol import Chunk, Finish
 
 GERMAN = {
@@ -35,6 +35,24 @@ async def test_sentences_come_in_order_and_their_sum_is_the_result(core) -> None
     for index in range(3):
         (result,) = [delta.result for delta in deltas if delta.index == index and delta.result]
         assert "".join(delta.text for delta in deltas if delta.index == index) == result.text
+
+
+async def test_sentences_are_joined_as_the_target_language_writes_them(core) -> None:
+    text = "猫在沙发上睡觉。狗看见大猫。"
+    german = {
+        "猫在沙发上睡觉。": "Die Katze schläft auf dem Sofa.",
+        "狗看见大猫。": "Der Hund sieht die große Katze.",
+    }
+    translator = core(lambda text, _: german[text])
+    request = TranslationRequest((text,), "de", "zh", split=Split.SENTENCES)
+    deltas = [delta async for delta in translator.stream(request)]
+    (result,) = await translator.translate(request)
+    assert [delta.text for delta in deltas] == [
+        "Die Katze schläft auf dem Sofa.",
+        " Der Hund sieht die große Katze.",
+        "",
+    ]
+    assert result.text == "".join(delta.text for delta in deltas)
 
 
 async def test_the_first_piece_does_not_wait_for_the_last(core) -> None:
