@@ -98,8 +98,8 @@ class Autoscaling(SpecModel):
         ge=0,
         le=604_800,
         description=(
-            "Seconds without requests before the deployment scales to zero or a replica sleeps (see the "
-            "field idle)."
+            "Seconds without requests before the deployment scales to zero (0: at once) or a replica sleeps (see "
+            "idle)."
         ),
     )
     idle: Literal["Scale", "Sleep"] = Field(
@@ -126,9 +126,8 @@ class Autoscaling(SpecModel):
     objective: Percentage = Field(
         DEFAULT_OBJECTIVE,
         description=(
-            "Percentage of sequences that should wait at most targetQueueTime, 1% to 99.999%. In mode "
-            "Internal, the operator keeps at least the number of replicas that would have met this "
-            "objective with the load of the last hour."
+            "Percentage of sequences that should wait at most targetQueueTime, 1% to 99.999%. Until a scale to zero, "
+            "mode Internal keeps the replicas that would have met this with the load of the last hour."
         ),
     )
     scale_down_stabilization_window: Duration | None = Field(
@@ -142,9 +141,9 @@ class Autoscaling(SpecModel):
     prometheus: Prometheus | None = Field(
         None,
         description=(
-            "Prometheus from which the metrics of the pods are read. If not set, mode Internal reads them from the "
-            "pods, and mode KEDA from the Prometheus of the chart value prometheus.url. An empty object {} selects "
-            "that Prometheus, too. The series need the labels namespace and pod."
+            "Prometheus from which the pods' metrics are read. Default: the pods themselves; in mode KEDA, the "
+            "Prometheus of the chart value prometheus.url. In other modes {} selects that Prometheus. The series need "
+            "the labels namespace and pod."
         ),
     )
 
