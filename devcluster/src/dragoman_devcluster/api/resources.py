@@ -223,7 +223,9 @@ class Resources:
             served = kind_of(crd)
             for obj in self.store.listed(served.resource):
                 meta = obj["metadata"]
-                if not meta.get("deletionTimestamp"):
+                # A deletion settles too: it may have deleted the rest.
+                gone = self.store.get(served.key(meta.get("namespace", ""), meta["name"])) is None
+                if not gone and not meta.get("deletionTimestamp"):
                     self.delete(Target(served, meta.get("namespace", ""), meta["name"]), Options(), {})
             if not self.store.listed(served.resource):
                 self.store.remove(CRDS.key("", crd["metadata"]["name"]))

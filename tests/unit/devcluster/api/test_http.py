@@ -288,6 +288,13 @@ class TestCustomResources:
         api("GET", f"{CRDS}/widgets.example.com", code=404)
         api("GET", WIDGETS, code=404)
 
+    def test_a_definition_takes_several_objects_with_it(self, api: Any, make_crd: Callable[..., Any]) -> None:
+        api("POST", CRDS, make_crd())
+        for name in ("a", "b", "c"):
+            api("POST", WIDGETS, {**WIDGET, "metadata": {"name": name}})
+        api("DELETE", f"{CRDS}/widgets.example.com")
+        api("GET", f"{CRDS}/widgets.example.com", code=404)
+
     def test_discovery_and_documents_follow_definitions(self, api: Any, make_crd: Callable[..., Any]) -> None:
         before = api("GET", "/openapi/v3")["paths"]
         api("POST", CRDS, make_crd())
