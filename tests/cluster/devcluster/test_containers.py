@@ -384,6 +384,21 @@ time.sleep(60)
     assert (data / "hook").read_text() == "hook"
 
 
+async def test_a_hook_that_is_not_there_leaves_a_graceful_end(workloads, cluster):
+    source = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(print("ended", flush=True)))
+print("up", flush=True)
+time.sleep(60)
+"""
+    hook = {"preStop": {"exec": {"command": ["/no/such/program"]}}}
+    await workloads.run("hooked", script(source, lifecycle=hook))
+    await until_log(cluster, workloads, "hooked", "up")
+    await workloads.core.delete_namespaced_pod("hooked", workloads.namespace)
+    await workloads.until_gone(lambda: workloads.pod("hooked"), timeout_s=15)
+    assert log_of(cluster, workloads, "hooked") == "up\nended\n"
+
+
 async def test_process_that_outlasts_its_grace_period_is_killed_with_its_children(
     workloads, cluster, tmp_path
 ):

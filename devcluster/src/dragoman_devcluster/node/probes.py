@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import aiohttp
 
+from dragoman_devcluster.errors import StartFailedError
 from dragoman_kube.objects import Manifest
 
 Execute = Callable[[list[str]], Awaitable[tuple[int, str]]]
@@ -44,7 +45,7 @@ async def attempt(handler: Manifest, target: Target, timeout_s: float) -> str | 
     except aiohttp.ClientConnectorError as error:
         why = os.strerror(error.os_error.errno) if error.os_error.errno else str(error.os_error)
         return f"connect to {error.host}:{error.port}: {why}"
-    except (OSError, ValueError, aiohttp.ClientError) as error:
+    except (OSError, ValueError, aiohttp.ClientError, StartFailedError) as error:
         return str(error) or repr(error)
 
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_devcluster.errors import MissingReferenceError, PodRefusedError
+from dragoman_devcluster.errors import MissingReferenceError, PodRefusedError, StartFailedError
 from dragoman_devcluster.node.backoff import Backoff, should_restart
 from dragoman_devcluster.node.command import PathMap, command_line, expand
 from dragoman_devcluster.node.environment import read, variables_of
 from dragoman_devcluster.node.launch import inherited
 from dragoman_devcluster.node.pod_status import termination_message
-from dragoman_devcluster.node.probes import Target, results
+from dragoman_devcluster.node.probes import Target, attempt, results
 from dragoman_kube.kinds import CONFIG_MAP, SECRET
 from dragoman_kube.objects import Key
 
@@ -232,6 +232,14 @@ async def test_verdict_needs_a_streak(outcomes, successes, failures):
         index += 1
         if index == len(outcomes):
             break
+
+
+async def test_a_command_that_cannot_be_started_fails_its_probe():
+    async def execute(_command):
+        raise StartFailedError("cannot start '/no/such'")
+
+    target = Target({}, "127.64.0.1", cast(Any, None), execute)
+    assert await attempt({"exec": {"command": ["/no/such"]}}, target, 10) == "cannot start '/no/such'"
 
 
 def test_last_words(tmp_path):
