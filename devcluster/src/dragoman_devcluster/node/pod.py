@@ -17,6 +17,7 @@ from dragoman_devcluster.node.container import Container
 from dragoman_devcluster.node.context import NodeContext
 from dragoman_devcluster.node.pod_status import PodView, pod_status, waiting
 from dragoman_devcluster.node.volumes import can_change, mount
+from dragoman_kube.cache import version_of
 from dragoman_kube.errors import ClusterError, NotFoundError, UnavailableError
 from dragoman_kube.kinds import POD
 from dragoman_kube.objects import Manifest, is_deleting, key_of, uid_of
@@ -215,7 +216,9 @@ class Pod:
             # The uid makes the write fail if the pod was replaced by another of its name.
             patch = {"metadata": {"uid": uid_of(self._manifest)}, "status": status}
             written = await self._context.mirror.merge(POD, key_of(self._manifest), patch, "status")
-            self._manifest = written
+            # The watch may have reported a later change, such as the pod's deletion, before this response was read.
+            if version_of(written) > version_of(self._manifest):
+                self._manifest = written
 
     async def _remove(self) -> None:
         if not is_deleting(self._manifest):
