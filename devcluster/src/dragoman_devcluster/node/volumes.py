@@ -9,6 +9,7 @@ Source: https://github.com/kubernetes/kubernetes/blob/v1.34.0/pkg/volume/util/at
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -145,6 +146,8 @@ def put(place: Path, files: Mapping[str, bytes]) -> None:
     for entry in place.iterdir():
         if entry.is_symlink() and entry.name not in {CURRENT, *tops}:
             entry.unlink()
+        elif entry.name.startswith("..") and not entry.is_symlink() and entry != version:
+            shutil.rmtree(entry)
 
 
 def _held(directory: Path) -> dict[str, bytes]:

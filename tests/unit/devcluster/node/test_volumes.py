@@ -24,6 +24,12 @@ def test_files_are_swapped_and_those_that_are_gone_go(tmp_path: Path) -> None:
     assert shown(tmp_path / "v") == {}
 
 
+def test_former_files_are_removed(tmp_path: Path) -> None:
+    for number in range(3):
+        put(tmp_path, {"token": str(number).encode()})
+    assert [path.read_text() for path in tmp_path.glob("..*/token") if path.parent.name != CURRENT] == ["2"]
+
+
 def test_paths_inside(tmp_path: Path) -> None:
     put(tmp_path, {"deep/er/a": b"1", "deep/b": b"1"})
     assert (tmp_path / "deep/er/a").read_text() == "1"
