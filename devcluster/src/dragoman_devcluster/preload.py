@@ -2,12 +2,13 @@
 
 An interpreter of its own spends a second of CPU on imports; a forked one spends milliseconds. What an interpreter reads
 before its first line (`PYTHON…` variables) is that of the preloaded process, and so are `/proc/PID/cmdline`,
-`/proc/PID/environ`, the seed of hashes, and the environment that modules saw when they were imported. Handlers of
-`atexit` do not run: multiprocessing ends its children by `os._exit`. All else is as `python -m dragoman` has it.
+`/proc/PID/environ`, the seed of hashes, and the environment that modules saw when they were imported. All else is as
+`python -m dragoman` has it.
 """
 
 from __future__ import annotations
 
+import atexit
 import multiprocessing
 import os
 import runpy
@@ -133,4 +134,8 @@ def _run(reporting: Connection, argv: list[str], env: dict[str, str], cwd: str, 
     sys.path[0] = cwd
     reporting.send("")
     reporting.close()
-    runpy.run_module(argv[2], run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(argv[2], run_name="__main__", alter_sys=True)
+    finally:
+        # Multiprocessing ends its children by `os._exit`, which would leave temporary files behind.
+        atexit._run_exitfuncs()

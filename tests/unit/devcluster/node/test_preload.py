@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from dragoman_devcluster.api.tls import credentials, write_kubeconfig
 from dragoman_devcluster.errors import StartFailedError
 from dragoman_devcluster.guardian import Guardian
 from dragoman_devcluster.preload import Preload
@@ -54,6 +55,17 @@ async def test_environment_and_output_that_is_appended(start, tmp_path):
     log = (tmp_path / "log").read_text()
     assert log.startswith("before\n")
     assert "DRAGOMAN_OPERATOR_NO_SUCH" in log
+
+
+async def test_what_is_to_be_removed_at_its_exit_is_removed(start, tmp_path):
+    authority = credentials(tmp_path / "api", "127.0.0.1").certificate_file.read_bytes()
+    write_kubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:1", authority, "secret")
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    process = start("status", KUBECONFIG=str(tmp_path / "kubeconfig"), TMPDIR=str(temporary))
+    assert await process.wait() == 3
+    assert "127.0.0.1:1" in (tmp_path / "log").read_text()
+    assert list(temporary.iterdir()) == []
 
 
 async def test_it_leads_a_session_in_its_directory_and_a_signal_ends_it(start, tmp_path):
