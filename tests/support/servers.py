@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -101,6 +102,7 @@ def _run(arguments: list[str], log: str, environment: dict[str, str], directory:
     os.environ.clear()
     os.environ.update(environment)
     time.tzset()
+    tempfile.tempdir = None
     sys.argv = ["dragoman", *arguments]
     sys.exit(main(arguments))
 

@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import runpy
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
@@ -130,6 +131,7 @@ def _run(reporting: Connection, argv: list[str], env: dict[str, str], cwd: str, 
     os.environ.clear()
     os.environ.update(env)
     time.tzset()
+    tempfile.tempdir = None  # To be read from the environment again.
     sys.argv = list(argv[2:])
     sys.path[0] = cwd
     reporting.send("")

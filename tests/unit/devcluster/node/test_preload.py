@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
+import socket
 import sys
 
 import pytest
@@ -26,7 +28,7 @@ def guardian():
 
 @pytest.fixture(scope="module")
 def preload():
-    return Preload("dragoman.__main__")
+    return Preload("tests.support.preloaded")
 
 
 @pytest.fixture
@@ -66,6 +68,22 @@ async def test_what_is_to_be_removed_at_its_exit_is_removed(start, tmp_path):
     assert await process.wait() == 3
     assert "127.0.0.1:1" in (tmp_path / "log").read_text()
     assert list(temporary.iterdir()) == []
+
+
+async def test_temporary_files_are_where_its_environment_has_them(start, tmp_path):
+    """Although the preloaded modules have asked for the directory already."""
+    authority = credentials(tmp_path / "api", "127.0.0.1").certificate_file.read_bytes()
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"https://127.0.0.1:{silent.getsockname()[1]}"
+        write_kubeconfig(tmp_path / "kubeconfig", url, authority, "secret")
+        process = start("status", KUBECONFIG=str(tmp_path / "kubeconfig"), TMPDIR=str(temporary))
+        connection, _ = await asyncio.to_thread(silent.accept)
+        with connection:
+            assert list(temporary.iterdir())
+            process.kill()
+            await process.wait()
 
 
 async def test_it_leads_a_session_in_its_directory_and_a_signal_ends_it(start, tmp_path):
