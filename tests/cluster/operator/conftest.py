@@ -70,7 +70,8 @@ class Operator:
         }
         flags = [f"--{name}={value}" for name, value in settings.items()]
         self._arguments = ["operator", *flags]
-        self._environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+        # A killed process leaves its temporary files: the client's certificate is one.
+        self._environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "TMPDIR": str(log.parent)}
         self.process = self._started()
         self.exits: list[int] = []
         """Statuses of the processes that ended by themselves."""
