@@ -121,9 +121,7 @@ class Translator:
             except (ValueError, LookupError, TypeError, AttributeError):
                 translations, remembered = [], 0
             if len(translations) != len(texts):
-                raise RefusedError(
-                    answer.status_code, "", f"{self._http.base_url} did not answer as Dragoman does"
-                )
+                raise self._not_dragoman(answer)
             self.from_memory += remembered
             return translations
 
@@ -146,15 +144,26 @@ class Translator:
         if wanted.memory is not None:
             files["memory"] = ("memory.tmx", wanted.memory.content)
 
-        async def upload() -> Any:
+        async def upload() -> tuple[str, dict[str, str]]:
             answer = await self._send("POST", DOCUMENT_PATH, data=fields, files=files)
-            return answer.json()
+            try:
+                uploaded = answer.json()
+                return f"{DOCUMENT_PATH}/{uploaded['document_id']}", {
+                    "document_key": uploaded["document_key"]
+                }
+            except (ValueError, LookupError, TypeError):
+                raise self._not_dragoman(answer) from None
 
-        uploaded = await self._patiently(upload)
-        path, key = f"{DOCUMENT_PATH}/{uploaded['document_id']}", {"document_key": uploaded["document_key"]}
+        path, key = await self._patiently(upload)
 
         async def state() -> Any:
-            return (await self._send("POST", path, data=key)).json()
+            answer = await self._send("POST", path, data=key)
+            try:
+                found = answer.json()
+                found["status"]
+            except (ValueError, LookupError, TypeError):
+                raise self._not_dragoman(answer) from None
+            return found
 
         while True:
             found = await self._patiently(state)
@@ -193,6 +202,9 @@ class Translator:
                 ) from cause
             await asyncio.sleep(wait_s)
             delay_s = min(2 * delay_s, MAX_DELAY_S)
+
+    def _not_dragoman(self, answer: httpx.Response) -> RefusedError:
+        return RefusedError(answer.status_code, "", f"{self._http.base_url} did not answer as Dragoman does")
 
     async def _send(self, method: str, path: str, **arguments: Any) -> httpx.Response:
         try:

@@ -102,3 +102,13 @@ async def test_a_document_that_was_not_translated_says_why() -> None:
     async with httpx.AsyncClient(transport=transport, base_url="http://pod/") as http:
         with pytest.raises(RefusedError, match="no such language"):
             await Translator(http, 60).document("a.docx", b"", WANTED)
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"[]", b"{}"])
+@pytest.mark.parametrize("before", [[], [b'{"document_id": "ID", "document_key": "KEY"}']])
+async def test_an_address_that_takes_no_documents_is_named(before: list[bytes], body: bytes) -> None:
+    answers = iter([*before, body])
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=next(answers)))
+    async with httpx.AsyncClient(transport=transport, base_url="http://pod/") as http:
+        with pytest.raises(RefusedError, match="http://pod/ did not answer as Dragoman does"):
+            await Translator(http, 60).document("a.docx", b"", WANTED)
