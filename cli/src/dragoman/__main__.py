@@ -6,6 +6,7 @@ imported, so an image holds the command line and its own part.
 
 from __future__ import annotations
 
+import errno
 import importlib.metadata
 import os
 import sys
@@ -83,7 +84,7 @@ def entry_point(command: str) -> EntryPoint | None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one subcommand and return its exit status (2 for an unknown command; 1 if nothing reads its output)."""
+    """Run one subcommand and return its exit status (2 for an unknown command; 1 if its output cannot be written)."""
     try:
         try:
             return _run(argv)
@@ -91,6 +92,12 @@ def main(argv: list[str] | None = None) -> int:
             print(end="", flush=True)
     except BrokenPipeError:
         # Such as by `| head`. What is left in the buffer would fail again at the end of the process.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        print(f"dragoman: {error}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 

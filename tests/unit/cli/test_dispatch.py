@@ -118,3 +118,11 @@ def test_a_reader_that_closes_the_output_ends_a_command_without_a_message(argume
     finally:
         os.close(write)
     assert (done.returncode, done.stderr) == (FAILED, b"")
+
+
+def test_an_output_on_a_full_disk_is_an_error_without_a_traceback() -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "dragoman", "models"]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert ended.returncode == 1
+    assert ended.stderr == "dragoman: [Errno 28] No space left on device\n"
