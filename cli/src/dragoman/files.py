@@ -90,6 +90,12 @@ def names_folder(output: str) -> bool:
     return Path(output).is_dir() or output.endswith("/")
 
 
+def check_replaceable(output: Path) -> None:
+    """Raise FilesError for a device or a pipe, such as /dev/null: the rename at the end would replace it by a file."""
+    if output.exists() and not output.is_file():
+        raise FilesError(f"{output} is no regular file; name another --output")
+
+
 def _without_outputs(found: Sequence[Task], *, is_beside: bool) -> list[Task]:
     """Each task once. Beside its source, an output is known by its name, and no source: `*.txt` can be repeated."""
     by_output: dict[Path, Task] = {}
@@ -98,6 +104,7 @@ def _without_outputs(found: Sequence[Task], *, is_beside: bool) -> list[Task]:
             raise FilesError(
                 f"{task.output}, the output of {task.source}, is a folder; name another --output"
             )
+        check_replaceable(task.output)
         other = by_output.setdefault(task.output.resolve(), task)
         if other.source.resolve() != task.source.resolve():
             raise FilesError(f"{other.source} and {task.source} would both be written to {task.output}")
@@ -122,10 +129,13 @@ def _in_folder(folder: Path, root: Path, outputs: Path) -> Iterator[Task]:
     for source in sorted(folder.rglob("*")):
         inside = source.relative_to(folder)
         hidden = any(part.startswith(".") for part in inside.parts)
+        # First: a link to itself is no file, and cannot be resolved.
+        if not source.is_file() or hidden or source.suffix.lower() not in FILE_ENDINGS:
+            continue
         own = source.name.endswith((SUFFIX, NEW_SUFFIX)) or any(
             source.resolve().is_relative_to(own_folder) for own_folder in own_folders
         )
-        if source.is_file() and not hidden and not own and source.suffix.lower() in FILE_ENDINGS:
+        if not own:
             yield Task(source, root / _renamed(inside))
 
 
@@ -161,7 +171,11 @@ def read_glossary(file: Path, source: str | None, target: str) -> tuple[tuple[st
         if file.suffix.lower() == ".csv"
         else (line.split("\t") for line in text.splitlines())
     )
-    for number, columns in enumerate(reader, 1):
+    try:
+        rows = [*reader]
+    except csv.Error as error:  # Such as a quote that does not end.
+        raise FilesError(f"the glossary {file} cannot be read: {error}") from error
+    for number, columns in enumerate(rows, 1):
         if not any(columns) or columns[0].startswith("#"):
             continue
         if len(columns) < 2 or not columns[0].strip() or not columns[1].strip():

@@ -16,7 +16,7 @@ import httpx
 
 from dragoman.engine import EngineError, started
 from dragoman.exits import DONE, FAILED, INTERRUPTED, UNREACHABLE, USAGE
-from dragoman.files import FilesError, Task, names_folder, read_glossary, tasks_of
+from dragoman.files import FilesError, Task, check_replaceable, names_folder, read_glossary, tasks_of
 from dragoman.journal import Journal, JournalError, digest_of, journal_of, write_atomically
 from dragoman.lines import split, translate_lines
 from dragoman.memory import read_memory
@@ -115,6 +115,7 @@ def _job(options: argparse.Namespace) -> Job:
         return Job(key, wanted, texts=split(_decoded(sys.stdin.buffer.read(), "standard input")[1])[0])
     if names_folder(options.output):
         raise UsageError(f"{options.output} is a folder; name a file as --output of standard input")
+    check_replaceable(Path(options.output))
     return Job(key, wanted, content=sys.stdin.buffer.read(), output=Path(options.output))
 
 

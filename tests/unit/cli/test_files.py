@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -173,3 +174,23 @@ def test_a_glossary_is_the_short_segments_of_a_memory(tmp_path: Path) -> None:
     file.write_text("pod\tPod")
     with pytest.raises(FilesError, match="cannot be read: no TMX: line 1"):
         read_glossary(file, "en", "de")
+
+
+def test_a_link_to_itself_is_no_file_of_a_folder(folder: Path) -> None:
+    expected = [task.source for task in tasks_of([folder], None, "fr")]
+    (folder / "loop.txt").symlink_to("loop.txt")
+    assert [task.source for task in tasks_of([folder], None, "fr")] == expected
+
+
+def test_a_device_or_pipe_is_not_replaced_by_an_output(folder: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(FilesError, match="is no regular file"):
+        tasks_of([folder / "a.txt"], str(pipe), "fr")
+
+
+def test_a_quote_that_does_not_end_is_an_error_of_the_glossary(tmp_path: Path) -> None:
+    file = tmp_path / "terms.csv"
+    file.write_text('engine,"moteur\n' + "train,train\n" * 20_000)
+    with pytest.raises(FilesError, match="cannot be read: field larger than field limit"):
+        read_glossary(file, "en", "fr")

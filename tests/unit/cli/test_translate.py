@@ -375,3 +375,14 @@ def test_names_that_are_not_utf_8_are_translated_like_others(service: Any, url: 
         "caf\udce9.txt": "TWO",
         "d.txt": "THREE",
     }
+
+
+def test_standard_input_does_not_replace_a_device_or_pipe(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"one")))
+    assert translate.main(["--url", url, "--to", "fr", "--output", str(pipe)]) == USAGE
+    assert "is no regular file" in capsys.readouterr().err
+    assert pipe.is_fifo()
