@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -126,9 +127,11 @@ def _in_folder(folder: Path, root: Path, outputs: Path) -> Iterator[Task]:
     own_folders = [
         own for own in (outputs.resolve(), root.resolve()) if not folder.resolve().is_relative_to(own)
     ]
-    for source in sorted(folder.rglob("*")):
+    for source in [folder, *sorted(folder.rglob("*"))]:
         inside = source.relative_to(folder)
         hidden = any(part.startswith(".") for part in inside.parts)
+        if source == folder or (not hidden and source.is_dir() and not source.is_symlink()):
+            _check_readable(source)
         # First: a link to itself is no file, and cannot be resolved.
         if not source.is_file() or hidden or source.suffix.lower() not in FILE_ENDINGS:
             continue
@@ -137,6 +140,14 @@ def _in_folder(folder: Path, root: Path, outputs: Path) -> Iterator[Task]:
         )
         if not own:
             yield Task(source, root / _renamed(inside))
+
+
+def _check_readable(folder: Path) -> None:
+    """Raise FilesError for a folder without permission: `rglob` leaves out what is in it, without an error."""
+    try:
+        os.scandir(folder).close()
+    except OSError as error:
+        raise FilesError(f"the folder {folder} cannot be read: {error}") from error
 
 
 def _renamed(path: Path) -> Path:

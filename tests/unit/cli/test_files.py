@@ -1,5 +1,6 @@
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -194,3 +195,19 @@ def test_a_quote_that_does_not_end_is_an_error_of_the_glossary(tmp_path: Path) -
     file.write_text('engine,"moteur\n' + "train,train\n" * 20_000)
     with pytest.raises(FilesError, match="cannot be read: field larger than field limit"):
         read_glossary(file, "en", "fr")
+
+
+@pytest.mark.parametrize("denied", [".", "deep"])
+def test_a_folder_that_cannot_be_read_is_not_left_out(
+    denied: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scandir = os.scandir
+
+    def scan(path: Any) -> Any:
+        if Path(path) == folder / denied:
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", scan)
+    with pytest.raises(FilesError, match="Permission denied"):
+        tasks_of([folder], None, "fr")
