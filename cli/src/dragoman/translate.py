@@ -142,6 +142,7 @@ async def _files(
             continue
         try:
             task.output.parent.mkdir(parents=True, exist_ok=True)
+            before = task.source.stat()
             content = task.source.read_bytes()
             if task.is_document:
                 with progress(task.source.name, 1) as advance:
@@ -150,6 +151,12 @@ async def _files(
                     advance(1)
             else:
                 status = max(status, await _lines_to_file(translator, wanted, content, task.output, options))
+            if task.is_up_to_date and _is_changed(task.source, before):
+                # With the time of what was translated, the next run does not skip it.
+                os.utime(task.output, ns=(before.st_mtime_ns, before.st_mtime_ns))
+                status = _say(
+                    f"{task.source} was changed meanwhile; the same command translates it again", FAILED
+                )
         except RefusedError as error:
             # With one file this is the end; of several the next may be translated.
             if len(tasks) == 1 or not (error.is_of_the_text or task.is_document):
@@ -160,6 +167,11 @@ async def _files(
                 raise
             status = _say(f"{task.source}: {error}", FAILED)
     return status
+
+
+def _is_changed(source: Path, before: os.stat_result) -> bool:
+    """Whether a file was written since; a pipe always is."""
+    return source.is_file() and source.stat().st_mtime_ns > before.st_mtime_ns
 
 
 async def _lines_to_file(

@@ -98,14 +98,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     pace.add_argument(
         "--timeout",
-        type=float,
+        type=_seconds,
         default=60,
         metavar="SECONDS",
         help="maximum wait for a response (default: 60)",
     )
     pace.add_argument(
         "--patience",
-        type=float,
+        type=_patience,
         default=60,
         metavar="SECONDS",
         help="give up a service that has refused for load, or not answered, for so long (default: 60)",
@@ -123,4 +123,18 @@ def _positive(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is not positive")
+    return number
+
+
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not number > 0:  # NaN neither
+        raise argparse.ArgumentTypeError(f"{text} is not positive")
+    return number
+
+
+def _patience(text: str) -> float:
+    number = float(text)
+    if not number >= 0:  # NaN would wait for ever.
+        raise argparse.ArgumentTypeError(f"{text} is not 0 or more")
     return number

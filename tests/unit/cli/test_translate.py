@@ -386,3 +386,34 @@ def test_standard_input_does_not_replace_a_device_or_pipe(
     assert translate.main(["--url", url, "--to", "fr", "--output", str(pipe)]) == USAGE
     assert "is no regular file" in capsys.readouterr().err
     assert pipe.is_fifo()
+
+
+def test_a_file_that_is_changed_while_it_is_translated_is_not_up_to_date(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "a.txt"
+    source.write_text("one\n")
+    os.utime(source, (1_000, 1_000))
+    command = ["--url", url, "--to", "fr", "--file", str(source)]
+    with monkeypatch.context() as patched:
+        sent = translate.Translator.texts
+
+        async def edited(*arguments: Any) -> list[str]:
+            source.write_text("two\n")
+            os.utime(source, (2_000, 2_000))
+            return await sent(*arguments)
+
+        patched.setattr(translate.Translator, "texts", edited)
+        assert translate.main(command) == FAILED
+    assert f"{source} was changed meanwhile" in capsys.readouterr().err
+    assert translate.main(command) == DONE
+    assert (tmp_path / "a.fr.txt").read_text() == "TWO\n"
+
+
+@pytest.mark.parametrize(
+    "flag", ["--timeout=nan", "--timeout=-1", "--timeout=0", "--patience=nan", "--patience=x"]
+)
+def test_what_is_no_time_is_a_usage_error(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match=str(USAGE)):
+        translate.main(["--to", "fr", flag, "one"])
+    assert f"argument {flag.partition('=')[0]}: " in capsys.readouterr().err
