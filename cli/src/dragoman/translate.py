@@ -225,7 +225,13 @@ async def _texts_to_stdout(
         advance(len(finished))
         ready.update(finished)
         while printed in ready:
-            print(ready.pop(printed), flush=True)
+            try:
+                print(ready.pop(printed), flush=True)
+            except UnicodeEncodeError as error:
+                raise OSError(
+                    f"the encoding of standard output, {error.encoding}, has not all characters of translation "
+                    f"{printed + 1}; set PYTHONIOENCODING=utf-8"
+                ) from None
             printed += 1
 
     # On a terminal the translations themselves are the progress.

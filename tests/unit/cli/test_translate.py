@@ -417,3 +417,11 @@ def test_what_is_no_time_is_a_usage_error(flag: str, capsys: pytest.CaptureFixtu
     with pytest.raises(SystemExit, match=str(USAGE)):
         translate.main(["--to", "fr", flag, "one"])
     assert f"argument {flag.partition('=')[0]}: " in capsys.readouterr().err
+
+
+def test_an_output_whose_encoding_lacks_characters_is_named(
+    url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="latin-1"))
+    assert translate.main(["--url", url, "--to", "ja", "日本"]) == FAILED
+    assert "the encoding of standard output, latin-1, has not all" in capsys.readouterr().err
