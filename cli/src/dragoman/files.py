@@ -93,6 +93,10 @@ def names_folder(output: str) -> bool:
 
 def check_replaceable(output: Path) -> None:
     """Raise FilesError for a device or a pipe, such as /dev/null: the rename at the end would replace it by a file."""
+    try:
+        output.resolve()
+    except RuntimeError as error:  # A link to itself.
+        raise FilesError(f"{output} cannot be resolved: {error}") from error
     if output.exists() and not output.is_file():
         raise FilesError(f"{output} is no regular file; name another --output")
 

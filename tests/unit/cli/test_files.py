@@ -211,3 +211,10 @@ def test_a_folder_that_cannot_be_read_is_not_left_out(
     monkeypatch.setattr(os, "scandir", scan)
     with pytest.raises(FilesError, match="Permission denied"):
         tasks_of([folder], None, "fr")
+
+
+def test_an_output_that_is_a_link_to_itself_is_named(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    for output in ("loop", "loop/"):
+        with pytest.raises(FilesError, match="cannot be resolved"):
+            tasks_of([folder / "a.txt"], f"{tmp_path}/{output}", "fr")
