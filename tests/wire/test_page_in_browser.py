@@ -85,6 +85,10 @@ def open_page(page: Any, url: str, target: str | None = "fr") -> Any:
     return page.get_by_role("region", name="Translation")
 
 
+def document(name: str) -> dict[str, Any]:
+    return {"name": name, "mimeType": "text/plain", "buffer": CAT.encode()}
+
+
 def write(page: Any, text: str) -> None:
     page.get_by_label("Text to translate").fill(text)
 
@@ -168,6 +172,35 @@ def test_an_outdated_request_is_cancelled(page: Any, url: str) -> None:
         held[0].abort()
 
 
+def test_the_translation_of_an_earlier_text_is_neither_swapped_nor_copied(page: Any, pod: PodProcess) -> None:
+    output = open_page(page, pod.url)
+    write(page, CAT)
+    expect(output).to_have_text(CHAT)
+    page.route("**/translate", lambda _: None, times=1)
+    with page.expect_request("**/translate"):
+        write(page, "The dog sees the cat.")
+    expect(page.get_by_role("button", name="Copy", exact=True)).to_be_disabled()
+    expect(page.get_by_role("button", name="Alternatives")).to_be_disabled()
+    page.get_by_role("button", name="Swap the languages").click()
+    expect(page.get_by_label("Translate from")).to_have_value("fr")
+    expect(page.get_by_label("Text to translate")).to_have_value("The dog sees the cat.")
+
+
+def test_what_an_input_method_composes_is_not_translated(page: Any, pod: PodProcess) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.post_data or ""))
+    page.clock.install()
+    output = open_page(page, pod.url)
+    page.get_by_label("Text to translate").focus()
+    keyboard = page.context.new_cdp_session(page)
+    keyboard.send("Input.imeSetComposition", {"text": "the c", "selectionStart": 5, "selectionEnd": 5})
+    expect(page.get_by_label("Text to translate")).to_have_value("the c")
+    page.clock.fast_forward(2000)
+    keyboard.send("Input.insertText", {"text": CAT})
+    expect(output).to_have_text(CHAT)
+    assert [body for body in asked if '"the c"' in body] == []
+
+
 def test_keystrokes_are_not_a_request_each(page: Any, url: str) -> None:
     output = open_page(page, url)
     asked: list[str] = []
@@ -245,7 +278,7 @@ def test_a_document_is_sent_again_by_hand_after_a_failure(page: Any, url: str) -
     error = {"error": "the engine failed"}
     page.route("**/translate_file", lambda route: route.fulfill(status=500, json=error), times=1)
     open_page(page, url)
-    page.locator("#file").set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": CAT.encode()})
+    page.locator("#file").set_input_files(document("a.txt"))
     expect(page.locator("#files")).to_contain_text(
         "The translation failed. The server says: the engine failed"
     )
@@ -253,17 +286,43 @@ def test_a_document_is_sent_again_by_hand_after_a_failure(page: Any, url: str) -
     expect(page.get_by_role("link", name="Download the translation of a.txt")).to_be_visible()
 
 
-def test_a_text_over_the_limit_is_refused_with_the_numbers(page: Any, url: str) -> None:
+def test_a_document_that_is_cancelled_does_not_hold_up_the_next(page: Any, url: str) -> None:
+    held: list[Any] = []
+    page.route("**/translate_file", lambda route: held.append(route), times=1)
     open_page(page, url)
+    with page.expect_request("**/translate_file"):
+        page.locator("#file").set_input_files([document("a.txt"), document("b.txt")])
+    page.get_by_role("button", name="Cancel: a.txt").click()
+    expect(page.get_by_role("link", name="Download the translation of b.txt")).to_be_visible()
+    with suppress(playwright.Error):  # It is gone.
+        held[0].abort()
+
+
+@pytest.mark.parametrize("body", ["<h1>Sign in</h1>", "{}"])
+def test_a_document_that_something_else_takes_does_not_hold_up_the_next(
+    page: Any, pod: PodProcess, body: str
+) -> None:
+    page.route("**/translate_file", lambda route: route.fulfill(body=body), times=1)
+    open_page(page, pod.url)
+    page.locator("#file").set_input_files([document("a.txt"), document("b.txt")])
+    expect(page.locator("#files")).to_contain_text("What answered is not this server")
+    expect(page.get_by_role("link", name="Download the translation of b.txt")).to_be_visible()
+
+
+def test_a_text_over_the_limit_is_refused_with_the_numbers(page: Any, url: str) -> None:
+    output = open_page(page, url)
+    write(page, CAT)
+    expect(output).to_have_text(CHAT)
     write(page, "a" * 104_858)
     expect(page.get_by_text("This text has 104,858 characters; at most 104,857")).to_be_visible()
+    expect(output).to_have_text("")
 
 
 def test_a_document_is_translated_and_downloaded(page: Any, url: str) -> None:
     open_page(page, url)
     page.locator("#file").set_input_files(
         [
-            {"name": "letter.txt", "mimeType": "text/plain", "buffer": CAT.encode()},
+            document("letter.txt"),
             {"name": "scan.tiff", "mimeType": "image/tiff", "buffer": b"%PDF"},
         ]
     )
@@ -333,13 +392,35 @@ def test_a_key_is_asked_for_and_kept_in_the_tab_alone(
     expect(field).to_be_hidden()
     write(page, CAT)
     expect(page.get_by_role("region", name="Translation")).to_have_text(CHAT)
-    page.locator("#file").set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": CAT.encode()})
+    page.locator("#file").set_input_files(document("a.txt"))
     expect(page.get_by_role("link", name="Download the translation of a.txt")).to_be_visible()
     assert KEY not in page.evaluate("JSON.stringify(localStorage)")
     assert page.evaluate("sessionStorage.length") == 1
     page.get_by_role("button", name="Forget key").click()
     expect(page.get_by_text("This server asks for a key.")).to_be_visible()
     assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_another_key_has_its_own_glossaries_and_no_notice_of_before(page: Any, pod: PodProcess) -> None:
+    output = open_page(page, pod.url)
+    refusals = iter([(503, "overloaded"), (401, "unauthorized")])
+
+    def refuse_twice(route: Any) -> None:
+        status, code = next(refusals, (0, ""))
+        error = {"error": {"code": code, "message": "an API key is required"}}
+        route.fulfill(
+            status=status, headers={"Retry-After": "1"}, json=error
+        ) if status else route.continue_()
+
+    page.route("**/translate", refuse_twice)
+    write(page, CAT)
+    expect(page.get_by_text("The server is busy.")).to_be_visible()
+    expect(page.get_by_text("This server asks for a key.")).to_be_visible()
+    expect(page.get_by_text("The server is busy.")).to_be_hidden()
+    page.get_by_label("API key or token").fill(KEY)
+    with page.expect_request("**/v3/glossaries"):
+        page.get_by_label("API key or token").press("Enter")
+    expect(output).to_have_text(CHAT)
 
 
 def test_the_theme_is_the_system_s_until_it_is_chosen(page: Any, url: str) -> None:
@@ -389,7 +470,7 @@ def test_axe_finds_nothing_at_any_width(
             write(page, "The farmer has 12 goats and 30 sheep.")
             page.locator("#file").set_input_files(
                 [
-                    {"name": "letter.txt", "mimeType": "text/plain", "buffer": CAT.encode()},
+                    document("letter.txt"),
                     {"name": "scan.tiff", "mimeType": "image/tiff", "buffer": b"%PDF"},
                 ]
             )

@@ -41,8 +41,10 @@ async function attempt(work, done = () => {}) {
       if (signal.aborted) return;
       const refusal = refusalIn(error);
       const seconds = waitS(refusal, attempts);
-      if (refusal.kind === 'key') askForKey(refusal.message);
-      else showNotice(refusal, seconds);
+      if (refusal.kind === 'key') {
+        hideNotice();
+        askForKey(refusal.message);
+      } else showNotice(refusal, seconds);
       if (seconds === null) return;
       const wait = countdown(seconds, signal, (left) => { at('countdown').textContent = `Next attempt in ${left} s.`; });
       at('again').onclick = wait.now;
@@ -72,21 +74,28 @@ function hideNotice() {
 
 // The text and its translation.
 
-function translateSoon() {
+function translateSoon(event) {
   showText();
   if (!served) return;
   cancel();
+  outdate();
   if (!text.value.trim()) return showNothing();
-  timer = setTimeout(translateNow, DEBOUNCE_MS);
+  // What an input method composes is no text yet.
+  if (!event?.isComposing) timer = setTimeout(translateNow, DEBOUNCE_MS);
 }
 
 function translateNow() {
   if (!served) return start();
-  if (!text.value.trim()) return showNothing();
+  if (!text.value.trim()) {
+    cancel();
+    return showNothing();
+  }
+  outdate();
   return attempt(async (signal) => {
     const limit = served.settings.charLimit;
     const length = [...text.value].length;
     if (limit > 0 && length > limit) {
+      showNothing();
       throw new Refusal('final', `This text has ${length.toLocaleString('en')} characters; at most ${limit.toLocaleString('en')} are translated at once.`);
     }
     output.ariaBusy = 'true';
@@ -127,8 +136,13 @@ function showTranslation(found) {
   at('copy').disabled = at('more').disabled = !found;
 }
 
+/** What is shown is the translation of an earlier text: it is neither copied nor swapped. */
+function outdate() {
+  translation = '';
+  at('copy').disabled = at('more').disabled = true;
+}
+
 function showNothing() {
-  cancel();
   showTranslation('');
   detected = '';
   at('detected').textContent = '';
@@ -227,10 +241,15 @@ function start() {
     at('fleet').hidden = !served.settings.fleet;
     at('formats').textContent = served.settings.supportedFilesFormat.join(' ');
     choose(wantedPair());
-    glossaries().then((found) => { kept = found; showPair(); });
+    loadGlossaries();
     showText();
     translateNow();
   });
+}
+
+async function loadGlossaries() {
+  kept = await glossaries();
+  showPair();
 }
 
 function takeShared() {
@@ -275,6 +294,7 @@ async function copied(content, button, message) {
 }
 
 text.addEventListener('input', translateSoon);
+text.addEventListener('compositionend', translateSoon);
 text.addEventListener('keydown', (event) => {
   if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) translateNow();
 });
@@ -295,6 +315,7 @@ at('key-form').addEventListener('submit', (event) => {
   at('key').value = '';
   at('key-form').hidden = true;
   at('forget').hidden = false;
+  if (served) loadGlossaries();
   translateNow();
 });
 addEventListener('hashchange', takeShared);

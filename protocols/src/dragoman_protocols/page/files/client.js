@@ -99,10 +99,13 @@ export function translateFile(file, { source, target }, signal, onProgress) {
     request.upload.onprogress = (event) => onProgress(event.total ? event.loaded / event.total : 1);
     request.upload.onload = () => onProgress(1);
     request.onerror = () => reject(new TypeError('no answer'));
+    request.onabort = () => reject(signal.reason);
     request.onload = () => {
       const { status, response } = request;
       // The path alone: behind a proxy the server may not know its own scheme and host.
-      if (status === 200) resolve(`download_file/${response.translatedFileUrl.split('/download_file/')[1]}`);
+      const name = response?.translatedFileUrl?.split('/download_file/')[1];
+      if (status === 200 && name) resolve(`download_file/${name}`);
+      else if (status === 200) reject(new SyntaxError('no address of a file'));
       else reject(refusalOf(status, request.getResponseHeader('Retry-After'), response));
     };
     signal.addEventListener('abort', () => request.abort(), { once: true });
