@@ -112,7 +112,7 @@ def rollout_status(
     rollout = status.get("rollout") or {}
     good, of = str(rollout.get("lastReadyTemplateHash") or ""), str(rollout.get("lastReadySource") or "")
     failure = kept.reason if kept else None
-    running = {template_hash(pod) for pod in observed.pods if not is_deleting(pod)}
+    running = {template_hash(pod) for pod in filter(is_live, observed.pods)}
     ready = complete and len(running) == 1
     if ready:
         good = running.pop()

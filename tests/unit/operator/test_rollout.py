@@ -348,6 +348,18 @@ def test_a_version_is_good_once_all_its_pods_are_ready(
     }
 
 
+def test_a_pod_that_was_evicted_does_not_keep_a_version_from_being_good(
+    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod, defaults: Defaults
+) -> None:
+    """Kubernetes keeps it, with the template of its time; a rollback would else be to a version before the last."""
+    td = make_td(replicas=1)
+    observed = make_observed(td, updatedReplicas=1)
+    evicted = of_template(make_pod("a", phase="Failed", reason="Evicted"), "first", observed.now)
+    pods = (evicted, of_template(make_pod("b", ready=True), "second", observed.now))
+    status = status_of(td, replace(observed, pods=pods), plan(td, defaults, observed), {})
+    assert status["rollout"]["lastReadyTemplateHash"] == "second"
+
+
 def test_version_that_works_is_no_failure_when_the_spec_returns_to_it(
     make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod, defaults: Defaults
 ) -> None:
