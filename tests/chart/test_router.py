@@ -149,6 +149,15 @@ def test_the_grace_covers_the_whole_drain(router: Any) -> None:
     assert pod(objects)["terminationGracePeriodSeconds"] > 107
 
 
+def test_the_memory_limit_covers_the_bounds(router: Any) -> None:
+    """Measured: 83 MiB at the start, 33 KB for an idle connection with TLS, 1.8 bytes for each of request bodies."""
+    limit = container(router())["resources"]["limits"]["memory"]
+    settings = Settings.model_construct()
+    needed = 83 * 2**20 + 33_000 * settings.max_connections + 1.8 * settings.max_memory_bytes
+    assert limit == "1Gi"
+    assert needed < 0.9 * 2**30
+
+
 def test_ports_and_probes(router: Any) -> None:
     objects = router()
     ports = {port["name"]: port["containerPort"] for port in container(objects)["ports"]}

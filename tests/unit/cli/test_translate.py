@@ -14,6 +14,7 @@ import pytest
 from dragoman import translate
 from dragoman.exits import DONE, FAILED, INTERRUPTED, UNREACHABLE, USAGE
 from dragoman.journal import journal_of
+from dragoman.translator import Translator
 
 
 class Service(BaseHTTPRequestHandler):
@@ -396,14 +397,14 @@ def test_a_file_that_is_changed_while_it_is_translated_is_not_up_to_date(
     os.utime(source, (1_000, 1_000))
     command = ["--url", url, "--to", "fr", "--file", str(source)]
     with monkeypatch.context() as patched:
-        sent = translate.Translator.texts
+        sent = Translator.texts
 
         async def edited(*arguments: Any) -> list[str]:
             source.write_text("two\n")
             os.utime(source, (2_000, 2_000))
             return await sent(*arguments)
 
-        patched.setattr(translate.Translator, "texts", edited)
+        patched.setattr(Translator, "texts", edited)
         assert translate.main(command) == FAILED
     assert f"{source} was changed meanwhile" in capsys.readouterr().err
     assert translate.main(command) == DONE
