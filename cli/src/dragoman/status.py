@@ -101,10 +101,21 @@ async def _watch_terminal(cluster: KubeClient, options: argparse.Namespace, cons
 
 
 async def _watch_pipe(cluster: KubeClient, options: argparse.Namespace, console: Console) -> None:
-    printed = ""
+    printed = failure = ""
     while True:
+        try:
+            view = await _view(cluster, options)
+        except (ClusterError, NotOneError) as error:
+            if not printed:
+                raise
+            if str(error) != failure:
+                print(error, file=sys.stderr)
+            failure = str(error)
+            await asyncio.sleep(options.interval)
+            continue
+        failure = ""
         with console.capture() as captured:
-            console.print(await _view(cluster, options))
+            console.print(view)
         if captured.get() != printed:
             printed = captured.get()
             sys.stdout.write(printed)

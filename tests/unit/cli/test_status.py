@@ -154,3 +154,22 @@ def test_watching_in_a_pipe_prints_changes_alone(
     assert run(api, tmp_path, "--watch") == DONE
     out = capsys.readouterr().out
     assert (out.count("NAMESPACE"), out.count("french"), out.count("german")) == (2, 1, 1)
+
+
+def test_watching_in_a_pipe_goes_on_after_errors_and_prints_each_once(
+    api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    states = iter([None, None, [named("german", "b")], None])
+    api.objects = [named("french", "b")]
+
+    async def next_look(_: float) -> None:
+        try:
+            api.objects = next(states)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    monkeypatch.setattr("dragoman.status.asyncio.sleep", next_look)
+    assert run(api, tmp_path, "--watch") == DONE
+    out, err = capsys.readouterr()
+    assert (out.count("french"), out.count("german")) == (1, 1)
+    assert err.count("no such kind") == 2
