@@ -231,6 +231,11 @@ class Connection(asyncio.Protocol):
             self.fail(f"the replica does not speak HTTP: {error}")
 
     # Called by the parser.
+    def on_message_begin(self) -> None:
+        """A response begins, or an interim one."""
+        if self._reply is None:
+            self.abort()  # It is behind the response in the same segment: the next request must not receive it.
+
     def on_header(self, name: bytes, value: bytes) -> None:
         """One header."""
         if self._reply is not None:
