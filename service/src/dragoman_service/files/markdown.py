@@ -38,6 +38,18 @@ FOOTNOTE = re.compile(r"\[\^[^\s\[\]]+\]")
 FOOTNOTE_TEXT = re.compile(rf"{FOOTNOTE.pattern}:[ \t]*(?=\S)")
 """Source: https://docs.github.com/en/get-started/writing-on-github"""
 
+DIRECTIVE = re.compile(
+    r":{3,}[ \t]*(?:[\w{\[].*)?|(?:!!!|\?\?\?\+?)[ \t]+[\w-]+(?:[ \t]+\".*\")?[ \t]*|===\+?[ \t]+\".*\"[ \t]*"
+)
+"""Begins or ends a block of Docusaurus, VuePress, MyST or Pandoc, or begins one of MkDocs.
+
+Source: https://docusaurus.io/docs/markdown-features/admonitions,
+https://squidfunk.github.io/mkdocs-material/reference/admonitions
+"""
+
+ATTRIBUTES = re.compile(r"(?<!\{)\{[#.:][^{}\n]*\}(?!\})")
+"""`{#id .class}`, and with a colon in kramdown and Python-Markdown."""
+
 SPECIAL = re.compile(r"[\\`*\[\]<]|(?<![^\W_])_|_(?![^\W_])|~(?=~)|(?<=~)~|&(?=#?\w+;)")
 AT_START = re.compile(
     r"^(\s*\d{0,9})((?<=\d)[.)](?=\s|$)|(?<!\d)(?:#{1,6}(?=\s|$)|[>|+=-]|~~~))", re.MULTILINE
@@ -111,7 +123,10 @@ def _parser() -> MarkdownIt:
     parser.block.ruler.before(
         "reference", "marked", _marked, {"alt": ["paragraph", "reference", "blockquote"]}
     )
-    parser.inline.ruler.before("link", "footnote", _footnote)
+    parser.block.ruler.before(
+        "reference", "directive", _directive, {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    )
+    parser.inline.ruler.before("link", "kept", _kept)
     return parser
 
 
@@ -140,12 +155,24 @@ def _marked(state: StateBlock, number: int, _end: int, silent: bool) -> bool:
     return True
 
 
-def _footnote(state: StateInline, silent: bool) -> bool:
-    """Keep the mark of a footnote."""
-    found = FOOTNOTE.match(state.src, state.pos, state.posMax)
+def _directive(state: StateBlock, number: int, _end: int, silent: bool) -> bool:
+    """Keep a line that begins or ends a block; it is no part of the paragraph beside it."""
+    start, end = state.bMarks[number] + state.tShift[number], state.eMarks[number]
+    if state.is_code_block(number) or DIRECTIVE.fullmatch(state.src, start, end) is None:
+        return False
+    if not silent:
+        state.line = number + 1
+    return True
+
+
+def _kept(state: StateInline, silent: bool) -> bool:
+    """Keep the mark of a footnote, and attributes."""
+    found = FOOTNOTE.match(state.src, state.pos, state.posMax) or ATTRIBUTES.match(
+        state.src, state.pos, state.posMax
+    )
     if found is None or silent:  # Asked for the end of a link's text, which must have no other link.
         return False
-    state.push("footnote", "", 0).content = found[0]
+    state.push("kept", "", 0).content = found[0]
     state.pos = found.end()
     return True
 

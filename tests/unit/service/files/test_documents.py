@@ -323,9 +323,17 @@ def test_marks_in_markdown_are_read_as_such(source: str, translation: str, expec
         ("- one is\n\ttwo\n- three\n", ["one is two", "three"], "- ONE IS TWO\n- THREE\n"),
         ("1.\tone\n\ttwo\n\n\tthree\n", ["one two", "three"], "1.\tONE TWO\n\n\tTHREE\n"),
         ('+++\ntitle = "a b"\n+++\n\nc d\n', ["c d"], '+++\ntitle = "a b"\n+++\n\nC D\n'),
+        (":::note\nbe\ngood\n:::\nnow\n", ["be good", "now"], ":::note\nBE GOOD\n:::\nNOW\n"),
+        ("::: {.tip}\n- a\n- b\n:::\n", ["a", "b"], "::: {.tip}\n- A\n- B\n:::\n"),
+        ('a b\n!!! tip "a b"\n    c d\n', ["a b"], 'A B\n!!! tip "a b"\n    c d\n'),
+        ('=== "Tab"\n\nc d\n', ["c d"], '=== "Tab"\n\nC D\n'),
+        ("a b\n===\n", ["a b"], "A B\n===\n"),
+        ("# One {#one .two}\n", ['One <x id="0"/>'], "# ONE {#one .two}\n"),
+        ("a *b*{: .c } d\n", ['a <g id="0">b</g><x id="1"/> d'], "A *B*{: .c } D\n"),
+        ("{{#if a}} one :::\n", ["{{#if a}} one :::"], "{{#if a}} ONE :::\n"),
     ],
 )
-async def test_marks_of_github_and_hugo_keep_their_function(
+async def test_marks_of_other_markdown_keep_their_function(
     source: str, texts: list[str | None], expected: str | None
 ) -> None:
     file = read("a.md", source.encode(), "en-GB")
