@@ -244,7 +244,8 @@ def kind(field: dict[str, Any]) -> str:
         return "list of " + ("objects" if inner == "object" else "strings" if inner == "string" else inner)
     least, most = field.get("minimum"), field.get("maximum")
     if least is not None and most is not None:
-        return f"{name}, {least} to {most}"
+        above = f"above {least}, at most" if field.get("exclusiveMinimum") else f"{least} to"
+        return f"{name}, {above} {most}"
     return name if most is None else f"{name}, at most {most}"
 
 

@@ -91,7 +91,7 @@ class Autoscaling(SpecModel):
         "in the modes HPA and KEDA. Default: 0.8 × engine.maxNumSeqs.",
     )
     target_kv_cache_usage: Share = Field(
-        0.8, description="Target for the mean KV cache usage of all replicas, 0 to 1."
+        0.8, description="Target for the mean KV cache usage of all replicas."
     )
     idle_seconds: int = Field(
         900,
@@ -126,8 +126,9 @@ class Autoscaling(SpecModel):
     objective: Percentage = Field(
         DEFAULT_OBJECTIVE,
         description=(
-            "Percentage of sequences that should wait at most targetQueueTime, 1% to 99.999%. Until a scale to zero, "
-            "mode Internal keeps the replicas that would have met this with the load of the last hour."
+            "Percentage of sequences that should wait at most targetQueueTime, 1% to 99.999%. Mode Internal keeps at "
+            "least the replicas that would have met this in the last hour, also after scaleDownStabilizationWindow. "
+            "Scaling to zero ignores it."
         ),
     )
     scale_down_stabilization_window: Duration | None = Field(
@@ -141,9 +142,9 @@ class Autoscaling(SpecModel):
     prometheus: Prometheus | None = Field(
         None,
         description=(
-            "Prometheus from which the pods' metrics are read. Default: the pods themselves; in mode KEDA, the "
-            "Prometheus of the chart value prometheus.url. In other modes {} selects that Prometheus. The series need "
-            "the labels namespace and pod."
+            "Prometheus from which the operator and KEDA read the pods' metrics. Not set: the operator reads the pods, "
+            "and KEDA the Prometheus of the chart value prometheus.url. {}: both read the latter. The series need the "
+            "labels namespace and pod."
         ),
     )
 
