@@ -1,7 +1,7 @@
 """SubRip and WebVTT subtitles: numbers and times stay, the speech between them is translated.
 
 Lines of a cue that are one sentence become one text, and its translation gets as many lines again; what
-of different people (lines that begin with a dash) and ended sentences stay apart. The few tags that
+of different people (lines that begin with a dash or a voice) and ended sentences stay apart. The few tags that
 players know are kept as HTML; all else is escaped on the way and comes back as it was.
 
 Source: https://www.matroska.org/technical/subtitles.html#srt-subtitles, https://www.w3.org/TR/webvtt1/
@@ -32,6 +32,9 @@ SPEAKER = re.compile(r"(?:</?[a-z][^<>]*>|\s)*[-–—]\s*", re.IGNORECASE)
 ENDS = re.compile(r"[.!?…。！？।:♪][\"'”’»)\]]*(?:</[a-z]+>)*\s*$", re.IGNORECASE)
 """How a line ends that the next does not continue."""
 
+VTT_TAG = re.compile(r"(<[^<>]*>)")
+VOICE = re.compile(r"\s*<v[.\s]", re.IGNORECASE)
+"""How a line of another speaker begins in WebVTT."""
 VTT_MOMENT = re.compile(r"<([\d:.]{9,14})>")
 VTT_CLASS = re.compile(r"<(c|v|lang|b|i|u|ruby|rt)\.([^\s<>\"]{1,200})")
 """What is no tag of HTML: when a word is spoken, and classes, which are attributes on the way."""
@@ -51,12 +54,14 @@ class _Kind:
     Args:
         times: The line with which a cue begins.
         strict: Whether an empty line always ends a cue.
+        tag: No line is broken within one.
         to_html: From the text of a cue.
         from_html: The way back.
     """
 
     times: re.Pattern[str]
     strict: bool
+    tag: re.Pattern[str]
     to_html: Callable[[str], str]
     from_html: Callable[[str], str]
 
@@ -102,7 +107,7 @@ def _read(content: bytes, kind: _Kind) -> FileDocument:
         translated_lines: list[str | None] = list(spoken)
         for group, translation in zip(groups, translations, strict=True):
             lines = _wrapped(
-                kind.from_html(SPACES.sub(_without_break, translation)), group.after - group.first
+                kind.from_html(SPACES.sub(_without_break, translation)), group.after - group.first, kind.tag
             )
             lines[0] = group.prefix + lines[0]
             left_over = group.after - group.first - len(lines)
@@ -130,7 +135,7 @@ def _groups(lines: Sequence[str], kind: _Kind) -> list[_Group]:
             continue
         if not in_cue:
             continue
-        if continues and not SPEAKER.match(line):
+        if continues and not SPEAKER.match(line) and not VOICE.match(line):
             groups[-1] = _Group(groups[-1].first, index + 1, groups[-1].prefix)
         else:
             groups.append(_Group(index, index + 1, _prefix(line)))
@@ -183,13 +188,13 @@ def _vtt_from_html(text: str) -> str:
     return text.replace("-->", "--&gt;")
 
 
-SRT = _Kind(TIMES, False, _as_html, _from_html)
-VTT = _Kind(VTT_TIMES, True, _vtt_as_html, _vtt_from_html)
+SRT = _Kind(TIMES, False, TAG, _as_html, _from_html)
+VTT = _Kind(VTT_TIMES, True, VTT_TAG, _vtt_as_html, _vtt_from_html)
 
 
-def _wrapped(text: str, count: int) -> list[str]:
+def _wrapped(text: str, count: int, tag: re.Pattern[str]) -> list[str]:
     """Break a text into `count` lines of about the same length, or fewer where it has no more words."""
-    places = _places(text) if count > 1 else []
+    places = _places(text, tag) if count > 1 else []
     cuts: list[tuple[int, int]] = []
     for number in range(1, count):
         near = bisect(places, (len(text) * number // count, 0))
@@ -201,11 +206,11 @@ def _wrapped(text: str, count: int) -> list[str]:
     return [text[start:end] for start, end in zip(starts, ends, strict=True)]
 
 
-def _places(text: str) -> list[tuple[int, int]]:
+def _places(text: str, tag: re.Pattern[str]) -> list[tuple[int, int]]:
     """Where a text may be broken: blanks between words, outside tags."""
     places: list[tuple[int, int]] = []
     position = 0
-    for index, part in enumerate(TAG.split(text)):
+    for index, part in enumerate(tag.split(text)):
         if not index % 2:
             found = [(position + blank.start(), position + blank.end()) for blank in SPACES.finditer(part)]
             places += [(start, end) for start, end in found if start > 0 and end < len(text)]

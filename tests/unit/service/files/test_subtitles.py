@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_protocols.errors import BrokenFileError
-from dragoman_service.files.subtitles import read_subtitles
+from dragoman_service.files.subtitles import read_subtitles, read_vtt
 
 CUES = """1
 00:00:01,000 --> 00:00:02,000 X1:40 X2:600
@@ -103,3 +103,19 @@ def test_untranslated_every_file_keeps_its_words_and_its_times(lines: list[str])
     assert [line for line in back.splitlines() if "-->" in line] == [
         line for line in source.splitlines() if "-->" in line
     ]
+
+
+def test_voices_stay_apart() -> None:
+    cue = (
+        "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Bob>What do you think\n<v Ann>I do not know at all, my dear\n"
+    )
+    document = read_vtt(cue.encode())
+    assert document.texts == ("<v Bob>What do you think", "<v Ann>I do not know at all, my dear")
+
+
+def test_lines_are_not_broken_within_voices() -> None:
+    cue = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Mary Ann Smith>Yes\nplease</v>\n"
+    document = read_vtt(cue.encode())
+    assert document.rebuild(["<v Mary Ann Smith>Ja bitte</v>"]).decode() == (
+        "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Mary Ann Smith>Ja\nbitte</v>\n"
+    )
