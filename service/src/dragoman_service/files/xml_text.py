@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from lxml import etree
 
@@ -16,6 +16,9 @@ from dragoman_service.files.values import in_xml, is_language
 
 ANDROID_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 ANDROID_MEANINGS = {"n": "\n", "t": "\t"}
+ANDROID_QUOTED = re.compile(r'\s*"((?:[^"\\]|\\.)*)"\s*', re.DOTALL)
+ANDROID_BLANKS = re.compile(r"[ \t\r\n]+")
+"""Shown as one blank outside of quotes."""
 ANDROID_RESERVED = re.compile(r"[\\'\"]|^[@?]")
 """Source: https://developer.android.com/guide/topics/resources/string-resource#FormattingAndStyling"""
 
@@ -52,7 +55,8 @@ def _declared(text: str) -> bytes:
 
 def _android(root: etree._Element) -> FileDocument:
     found = [
-        (element, Inline(element, _is_android_pair, _unescaped, _escaped)) for element in _android_texts(root)
+        (element, Inline(element, _is_android_pair, _unescaped, _stored(element)))
+        for element in _android_texts(root)
     ]
     found = [each for each in found if any(map(str.isalpha, each[1].text))]
 
@@ -82,13 +86,20 @@ def _is_android_pair(element: etree._Element) -> bool:
 
 
 def _unescaped(text: str) -> str:
-    quoted = re.fullmatch(r'\s*"(.*)"\s*', text, re.DOTALL)
-    return ANDROID_ESCAPE.sub(_meaning, quoted[1] if quoted else text)
+    quoted = ANDROID_QUOTED.fullmatch(text)
+    return ANDROID_ESCAPE.sub(_meaning, quoted[1] if quoted else ANDROID_BLANKS.sub(" ", text))
 
 
 def _meaning(found: re.Match[str]) -> str:
     sign = found[1]
     return chr(int(sign[1:], 16)) if len(sign) == 5 else ANDROID_MEANINGS.get(sign, sign)
+
+
+def _stored(element: etree._Element) -> Callable[[str], str]:
+    """How a translation is written: in quotes, which keep its blanks, where the text is."""
+    if len(element) == 0 and ANDROID_QUOTED.fullmatch(element.text or ""):
+        return lambda text: f'"{_escaped(text)}"'
+    return _escaped
 
 
 def _escaped(text: str) -> str:

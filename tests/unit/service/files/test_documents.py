@@ -352,3 +352,20 @@ def test_strings_are_escaped_and_captions_keep_their_notes() -> None:
         'One <c classes="loud">speaker</c>.',
         'Another <wbr at="00:00:03.500">one.',
     )
+
+
+ANDROID_TEXTS = [
+    ("This is a long\n        text.", "This is a long text."),
+    ("First\\n\n        second", "First\\n second"),
+    ('"  two  blanks "', '"  two  blanks "'),
+]
+
+
+@pytest.mark.parametrize(("source", "expected"), ANDROID_TEXTS)
+def test_android_s_blanks_are_shown_as_before(source: str, expected: str) -> None:
+    """Outside of quotes, Android shows any blanks and line breaks as one blank."""
+    frame = '<resources><string name="a">{}</string></resources>'
+    document = read("a.xml", frame.format(source).encode(), "de")
+    result = document.rebuild([text + "!" for text in document.texts]).decode()
+    end = '!"' if expected.endswith('"') else "!"
+    assert frame.format(expected.removesuffix('"') + end) in result
