@@ -92,7 +92,8 @@ class _Unit:
 
 def is_pair(element: etree._Element) -> bool:
     """Whether the text in an inline element is part of the sentence."""
-    return etree.QName(element).localname in PAIRS and element.get("translate") != "no"
+    is_kept = element.get("translate") == "no" or element.get("mtype") == "protected"
+    return etree.QName(element).localname in PAIRS and not is_kept
 
 
 def _units(root: etree._Element, first: bool) -> Iterator[_Unit]:

@@ -354,6 +354,15 @@ def test_strings_are_escaped_and_captions_keep_their_notes() -> None:
     )
 
 
+def test_protected_text_of_xliff_is_not_translated() -> None:
+    unit = (
+        '<xliff xmlns="urn:oasis:names:tc:xliff:document:1.2" version="1.2"><file><body><trans-unit id="1">'
+        '<source>Start <mrk mtype="protected">Word</mrk> or a <mrk mtype="term">mail</mrk></source>'
+        "</trans-unit></body></file></xliff>"
+    )
+    assert read("a.xlf", unit.encode(), "de").texts == ('Start <x id="0"/> or a <g id="1">mail</g>',)
+
+
 ANDROID_TEXTS = [
     ("This is a long\n        text.", "This is a long text."),
     ("First\\n\n        second", "First\\n second"),
