@@ -243,6 +243,12 @@ def _written(children: Sequence[Token], block: _Block) -> list[str]:
         else:
             parts.append(f'<x id="{len(block.marks)}"/>')
             block.marks.append((_alone(child), None))
+    if block.in_table:
+        # The parser has taken their escapes away, those in code too.
+        block.marks = [
+            (before.replace("|", "\\|"), behind and behind.replace("|", "\\|"))
+            for before, behind in block.marks
+        ]
     return parts
 
 

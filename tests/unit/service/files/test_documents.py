@@ -288,6 +288,13 @@ def test_markdown_has_any_translation_as_text(source: str, text: str) -> None:
     )
 
 
+@pytest.mark.parametrize("mark", ["`a \\| b`", "![a \\| b](c)", '<i title="a \\| b">'])
+def test_vertical_bars_in_marks_do_not_end_a_cell(mark: str) -> None:
+    file = read("a.md", f"| A | B |\n|---|---|\n| {mark} one | two |\n".encode(), "de")
+    translations = [text.upper().replace("<X ID", "<x id") for text in file.texts]
+    assert f"| {mark} ONE | TWO |" in file.rebuild(translations).decode()
+
+
 @pytest.mark.parametrize(
     ("source", "translation", "expected"),
     [
