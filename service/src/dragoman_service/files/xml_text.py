@@ -19,6 +19,8 @@ ANDROID_MEANINGS = {"n": "\n", "t": "\t"}
 ANDROID_QUOTED = re.compile(r'\s*"((?:[^"\\]|\\.)*)"\s*', re.DOTALL)
 ANDROID_BLANKS = re.compile(r"[ \t\r\n]+")
 """Shown as one blank outside of quotes."""
+ANDROID_KEPT_BLANK = re.compile(r"^ | $|(?<= ) ")
+"""Shown only if it is escaped."""
 ANDROID_RESERVED = re.compile(r"[\\'\"]|^[@?]")
 """Source: https://developer.android.com/guide/topics/resources/string-resource#FormattingAndStyling"""
 
@@ -96,9 +98,11 @@ def _meaning(found: re.Match[str]) -> str:
 
 
 def _stored(element: etree._Element) -> Callable[[str], str]:
-    """How a translation is written: in quotes, which keep its blanks, where the text is."""
+    """How a translation is written: in quotes, which keep its blanks, where the text is; or with escaped blanks."""
     if len(element) == 0 and ANDROID_QUOTED.fullmatch(element.text or ""):
         return lambda text: f'"{_escaped(text)}"'
+    if "\\u0020" in "".join(element.itertext()):
+        return lambda text: ANDROID_KEPT_BLANK.sub(r"\\u0020", _escaped(text))
     return _escaped
 
 

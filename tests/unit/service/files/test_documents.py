@@ -385,3 +385,10 @@ def test_android_s_blanks_are_shown_as_before(source: str, expected: str) -> Non
     result = document.rebuild([text + "!" for text in document.texts]).decode()
     end = '!"' if expected.endswith('"') else "!"
     assert frame.format(expected.removesuffix('"') + end) in result
+
+
+def test_android_s_escaped_blanks_stay() -> None:
+    frame = '<resources><string name="a">{}</string></resources>'
+    document = read("a.xml", frame.format("\\u0020Your name:\\u0020").encode(), "de")
+    result = document.rebuild([text.upper() for text in document.texts]).decode()
+    assert frame.format("\\u0020YOUR NAME:\\u0020") in result
