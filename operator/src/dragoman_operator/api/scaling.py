@@ -126,9 +126,8 @@ class Autoscaling(SpecModel):
     objective: Percentage = Field(
         DEFAULT_OBJECTIVE,
         description=(
-            "Percentage of sequences that should wait at most targetQueueTime, 1% to 99.999%. Mode Internal keeps at "
-            "least the replicas that would have met this in the last hour, also after scaleDownStabilizationWindow. "
-            "Scaling to zero ignores it."
+            "Percentage of sequences that should wait at most targetQueueTime, 1% to 99.999%. In mode Internal, the "
+            "number of replicas that would have met this in the last hour is a minimum. Only scaling to zero ignores it."
         ),
     )
     scale_down_stabilization_window: Duration | None = Field(
@@ -142,9 +141,9 @@ class Autoscaling(SpecModel):
     prometheus: Prometheus | None = Field(
         None,
         description=(
-            "Prometheus from which the operator and KEDA read the pods' metrics. Not set: the operator reads the pods, "
-            "and KEDA the Prometheus of the chart value prometheus.url. {}: both read the latter. The series need the "
-            "labels namespace and pod."
+            "Prometheus from which the operator and KEDA read the pods' metrics. Default: the operator reads the pods, "
+            "KEDA reads the Prometheus of the chart value prometheus.url. With {}, both read that Prometheus. The "
+            "series need the labels namespace and pod."
         ),
     )
 
