@@ -127,7 +127,8 @@ class Autoscaling(SpecModel):
         DEFAULT_OBJECTIVE,
         description=(
             "Percentage of sequences that should wait at most targetQueueTime, 1% to 99.999%. In mode Internal, the "
-            "number of replicas that would have met this in the last hour is a minimum. Only scaling to zero ignores it."
+            "minimum number of replicas is also the one that would have met this in the last hour. Only scaling to "
+            "zero ignores it."
         ),
     )
     scale_down_stabilization_window: Duration | None = Field(
