@@ -102,7 +102,7 @@ def _run(arguments: list[str], log: str, environment: dict[str, str], directory:
     os.environ.clear()
     os.environ.update(environment)
     time.tzset()
-    tempfile.tempdir = None
+    tempfile.tempdir = None  # To be read from the environment again.
     sys.argv = ["dragoman", *arguments]
     sys.exit(main(arguments))
 

@@ -170,7 +170,7 @@ async def _files(
 
 
 def _is_changed(source: Path, before: os.stat_result) -> bool:
-    """Whether a file was written since; a pipe always is."""
+    """Whether a file was written since; false for a pipe, whose time says nothing about its content."""
     return source.is_file() and source.stat().st_mtime_ns > before.st_mtime_ns
 
 

@@ -31,17 +31,17 @@ def spaced(document: Document, pair: Pair) -> Document:
         pair: Languages of the document and of its translation.
     """
     source, target = (scripts_of_language(each.tag) for each in (pair.source, pair.target))
-    is_closed = bool(target) and target <= WITHOUT_BLANKS
-    differs = not source <= WITHOUT_BLANKS if is_closed else source <= UNSPACED
+    without_blanks = bool(target) and target <= WITHOUT_BLANKS
+    differs = not source <= WITHOUT_BLANKS if without_blanks else source <= UNSPACED
     if len(document.segments) < 2 or not source or not differs:
         return document
     between = list(document.between)
     for number in range(1, len(document.segments)):
         found = TAGS_AND_BLANK.fullmatch(between[number]) if document.joints[number] else None
-        if found is None or bool(found["blank"]) != is_closed:
+        if found is None or bool(found["blank"]) != without_blanks:
             continue
         tags = found["before"] + found["after"]
-        if is_closed:
+        if without_blanks:
             between[number] = found["closing"] + tags
         elif not _is_one_word(document.segments[number - 1].source, document.segments[number].source):
             between[number] = f"{found['closing']} {tags}"
