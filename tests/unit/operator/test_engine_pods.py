@@ -187,6 +187,5 @@ def test_only_replica_sets_of_our_deployment_are_ours() -> None:
     bare: dict[str, Any] = {"metadata": {"uid": "bare"}}
     of_td = {"apiVersion": "dragoman.io/v1alpha1", "kind": "TranslationDeployment", "controller": True}
     deployment = {"metadata": {"uid": "d", "ownerReferences": [of_td | {"uid": "td"}]}}
-    assert own_replica_sets(deployment, [theirs, bare, ours, {}], "td") == [ours]
-    assert own_replica_sets(deployment, [ours], "another") == []
-    assert own_replica_sets(None, [ours], "td") == []
+    assert own_replica_sets(deployment, [theirs, bare, ours, {}]) == [ours]
+    assert own_replica_sets(None, [ours]) == []

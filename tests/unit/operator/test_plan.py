@@ -30,6 +30,13 @@ def causes(found: Plan) -> dict[str, str]:
     return {change.kind.name: change.cause for change in found.changes}
 
 
+def foreign(observed: Observed, kind: Kind, *owners: dict[str, Any]) -> Observed:
+    """The snapshot with another owner's object in the place of a child."""
+    children = dict(observed.children)
+    metadata = {"name": "demo", "namespace": "default", "uid": "theirs", "ownerReferences": list(owners)}
+    return replace(observed, foreign={kind: {**children.pop(kind), "metadata": metadata}}, children=children)
+
+
 def test_everything_is_made_in_order(
     make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
@@ -110,10 +117,7 @@ def test_disabled_policy_is_deleted_by_uid(
 def test_child_of_another_owner_is_not_changed(
     make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
-    observed = make_observed(make_td())
-    observed.children[SERVICE]["metadata"].pop("ownerReferences")
-    observed.children[SERVICE]["metadata"].pop("annotations")
-    found = plan(make_td(), defaults, observed)
+    found = plan(make_td(), defaults, foreign(make_observed(make_td()), SERVICE))
     assert found.changes == ()
     (sentence,) = found.obstacles
     assert sentence.startswith("Service demo exists and is owned by something else")
@@ -122,16 +126,15 @@ def test_child_of_another_owner_is_not_changed(
 def test_child_of_another_owner_that_is_not_needed_is_no_obstacle(
     make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
-    observed = make_observed(make_td())
-    observed.children[NETWORK_POLICY]["metadata"].update(ownerReferences=[], annotations={})
+    observed = foreign(make_observed(make_td()), NETWORK_POLICY)
     assert plan(make_td(networkPolicy={"enabled": False}), defaults, observed).obstacles == ()
 
 
 def test_child_of_a_predecessor_is_waited_for(
     make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
-    observed = make_observed(make_td())
-    observed.children[DEPLOYMENT]["metadata"]["ownerReferences"][0]["uid"] = "of the one before"
+    owner = {"apiVersion": "dragoman.io/v1alpha1", "kind": "TranslationDeployment", "name": "demo"}
+    observed = foreign(make_observed(make_td()), DEPLOYMENT, owner | {"uid": "before", "controller": True})
     found = plan(make_td(), defaults, observed)
     assert found.changes == ()
     assert found.waiting == (

@@ -569,6 +569,36 @@ async def test_child_of_another_owner_is_an_obstacle_although_it_is_not_cached(
     )
 
 
+async def test_deployment_of_another_owner_counts_neither_in_the_status_nor_for_the_autoscaler(
+    make_body: MakeBody, defaults: Defaults
+) -> None:
+    theirs = {
+        "kind": "Deployment",
+        "metadata": {
+            "name": "demo",
+            "namespace": "default",
+            "uid": "theirs",
+            "generation": 1,
+            "resourceVersion": "3",
+        },
+        "spec": {"replicas": 50},
+        "status": {"replicas": 50, "updatedReplicas": 50, "observedGeneration": 1},
+    }
+    scaling = {"minReplicas": 1, "maxReplicas": 100}
+    api = Api(make_body(autoscaling=scaling, replicas=2), theirs)
+    seen: list[object] = []
+
+    class Scaler(NoScaler):
+        def view(self, *arguments: object) -> None:
+            seen.append(arguments[2])
+
+    await _reconciler(api, defaults, Scaler())(KEY)
+    status = api.objects["TranslationDeployment"]["status"]
+    assert (status["replicas"], status["desiredReplicas"]) == (0, 2)
+    assert "Deployment demo exists and is owned by something else" in status["message"]
+    assert seen == [None]
+
+
 class Decided(NoScaler):
     """Mode Internal with a fixed decision."""
 

@@ -30,6 +30,7 @@ from dragoman_operator.observed.snapshot import (
     Download,
     Manifest,
     Observed,
+    is_child,
     own_pods,
     own_replica_sets,
 )
@@ -171,12 +172,13 @@ class Reconciler:
         children = {kind: child for kind in CHILD_KINDS if (child := self._cache.get(kind, key))}
         children |= await self._unlabelled_children(key, children, is_new=not body.get("status"))
         children |= keda or {}
-        own = own_replica_sets(
-            children.get(DEPLOYMENT), self._cache.replica_sets(key), body["metadata"]["uid"]
-        )
+        uid = body["metadata"]["uid"]
+        own_children = {kind: child for kind, child in children.items() if is_child(child, uid)}
+        own = own_replica_sets(own_children.get(DEPLOYMENT), self._cache.replica_sets(key))
         seen = Observed(
             now=self._now(),
-            children=children,
+            children=own_children,
+            foreign={kind: child for kind, child in children.items() if kind not in own_children},
             status=current_status(body.get("status") or {}),
             replica_sets=tuple(own),
             keda=keda is not None,

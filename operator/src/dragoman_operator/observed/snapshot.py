@@ -63,7 +63,7 @@ class Observed:
     now: datetime
     """Time of the snapshot; aware, UTC."""
     children: Mapping[Kind, Manifest] = field(default_factory=dict)
-    """Existing objects with the child's name, regardless of their owner."""
+    """Existing children, of this object only."""
     pods: tuple[Manifest, ...] = ()
     """Pods of `replica_sets`, also those that are being deleted."""
     status: Mapping[str, Any] = field(default_factory=dict)
@@ -78,6 +78,8 @@ class Observed:
     """Whether the cluster has KEDA's kinds and they were read."""
     applied: Mapping[Kind, Applied] = field(default_factory=dict)
     """The last applied manifests that webhooks changed."""
+    foreign: Mapping[Kind, Manifest] = field(default_factory=dict)
+    """Objects of other owners that have a child's name."""
 
     @property
     def replica_set_uids(self) -> frozenset[str]:
@@ -98,16 +100,11 @@ def is_child(found: Manifest, uid: str) -> bool:
     return APPLIED in annotations_of(found) if owner is None else owner.get("uid") == uid
 
 
-def own_replica_sets(
-    deployment: Manifest | None, replica_sets: Iterable[Manifest], uid: str
-) -> list[Manifest]:
-    """The ReplicaSets of the operator's Deployment.
-
-    `deployment` has the name of the object and any owner; `uid` is that of the TranslationDeployment.
-    """
-    if deployment is None or not is_child(deployment, uid):
-        return []
-    return _controlled(replica_sets, DEPLOYMENT, {deployment["metadata"]["uid"]})
+def own_replica_sets(deployment: Manifest | None, replica_sets: Iterable[Manifest]) -> list[Manifest]:
+    """The ReplicaSets of the operator's Deployment, if there is one."""
+    return (
+        [] if deployment is None else _controlled(replica_sets, DEPLOYMENT, {deployment["metadata"]["uid"]})
+    )
 
 
 def own_pods(pods: Iterable[Manifest], replica_sets: Container[str]) -> list[Manifest]:

@@ -22,7 +22,7 @@ from dragoman_kube.objects import annotations_of, controller_of, is_deleting
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.status import ScalingView, sizing
 from dragoman_operator.observed.drift import APPLIED, Applied, as_made, is_superset, signed
-from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS, NOTHING, Manifest, Observed, is_child
+from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS, NOTHING, Manifest, Observed
 from dragoman_operator.resources.children import (
     Defaults,
     deployment,
@@ -133,8 +133,8 @@ def plan(
     manifests = desired_children(td, defaults, observed, decisions)
     for kind in (*CHILD_KINDS, *(KEDA_KINDS if observed.keda else ())):
         manifest, found = manifests[kind], observed.children.get(kind)
-        if found is not None and not is_child(found, td.uid):
-            if _predecessor(found, td):
+        if (other := observed.foreign.get(kind)) is not None:
+            if _predecessor(other, td):
                 waiting.append(f"the {kind.name} of a deleted {KIND} of this name is still being removed")
             elif manifest is not None:
                 obstacles.append(
