@@ -123,7 +123,7 @@ lock: $(VENV)/.made  ## write uv.lock and requirements/*.txt from the pyproject 
 	    > requirements/engine-cpu.txt
 	$(EXPORT) --package dragoman-service | awk '/^[a-z]/ {keep = /^($(ADDED_TO_VLLM))==/} keep' \
 	    > requirements/engine-gpu.txt
-	$(EXPORT) --all-packages --extra otel --extra people --group check > requirements/check.txt
+	$(EXPORT) --all-packages --extra otel --extra people --extra plot --group check > requirements/check.txt
 	$(EXPORT) --only-group audit --no-emit-package pip > requirements/audit.txt
 	$(EXPORT) --only-group docs > requirements/docs.txt
 	$(EXPORT) --only-group test > requirements/test.txt

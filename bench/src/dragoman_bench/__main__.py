@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvloop
 
+from dragoman.command_line import seconds, whole
 from dragoman_bench.catalogue import BY_NAME_ALONE, LADDER, PEERS, arms_named
 from dragoman_bench.checkpoint import SHAPES, write_checkpoint
 from dragoman_bench.errors import BenchError, TooLittleMemoryError
@@ -25,8 +26,8 @@ from dragoman_bench.report import compare_table, ladder_table
 from dragoman_bench.starts.figures import VARIANTS
 from dragoman_simulate.errors import SimulateError
 from dragoman_tune.closed_loop import Pace
-from dragoman_tune.command import seconds, until_terminated, whole
 from dragoman_tune.errors import MeasureError
+from dragoman_tune.server import until_terminated
 
 if TYPE_CHECKING:
     from dragoman_bench.plan import Plan

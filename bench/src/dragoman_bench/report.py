@@ -7,7 +7,7 @@ from math import comb
 from statistics import median
 from typing import Any
 
-from dragoman_tune.report import markdown
+from dragoman.command_line import markdown
 
 BASELINE = "b0-queues"
 

@@ -6,6 +6,7 @@ import argparse
 import re
 from pathlib import Path
 
+from dragoman.command_line import seconds, whole
 from dragoman_contract.http import ENGINE_PORT
 
 KEY_VARIABLE = "DRAGOMAN_API_KEY"
@@ -90,15 +91,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--key-file", type=Path, metavar="FILE", help=f"file with an API key; default: ${KEY_VARIABLE}"
     )
     pace = parser.add_argument_group("pace")
+    pace.add_argument("--batch", type=whole, default=16, metavar="LINES", help="of a request (default: 16)")
     pace.add_argument(
-        "--batch", type=_positive, default=16, metavar="LINES", help="of a request (default: 16)"
-    )
-    pace.add_argument(
-        "--concurrency", type=_positive, default=8, metavar="N", help="requests at a time (default: 8)"
+        "--concurrency", type=whole, default=8, metavar="N", help="requests at a time (default: 8)"
     )
     pace.add_argument(
         "--timeout",
-        type=_seconds,
+        type=seconds,
         default=60,
         metavar="SECONDS",
         help="maximum wait for a response (default: 60)",
@@ -117,20 +116,6 @@ def _tag(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9_*-]+", text):
         raise argparse.ArgumentTypeError(f"{text!r} is no BCP-47 tag, such as fr or pt-BR")
     return text
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is not positive")
-    return number
-
-
-def _seconds(text: str) -> float:
-    number = float(text)
-    if not number > 0:  # NaN neither
-        raise argparse.ArgumentTypeError(f"{text} is not positive")
-    return number
 
 
 def _patience(text: str) -> float:

@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from dragoman.command_line import markdown
 from dragoman_bench.machine import machine
 from dragoman_bench.reconcile.audit import Call, calls, counts, without_leases
 from dragoman_bench.reconcile.cluster import Installed, installed
@@ -27,7 +28,6 @@ from dragoman_bench.reconcile.process import Operator
 from dragoman_kube.kinds import DEPLOYMENT, SERVICE
 from dragoman_kube.kinds import NAMESPACE as NAMESPACE_KIND
 from dragoman_kube.objects import Key, Manifest
-from dragoman_tune.report import markdown
 
 QUIET_S = 5.0
 """Time without a change after which the operator has settled."""

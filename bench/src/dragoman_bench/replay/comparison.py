@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from dragoman.command_line import markdown
 from dragoman_bench.replay.open_loop import Replayed
 from dragoman_simulate.exact import Arrival, served_by
 from dragoman_simulate.speed import SpeedTable
 from dragoman_tune.figures import quantile
-from dragoman_tune.report import markdown
 
 BUSIEST_S = 10
 SLICE_S = 10

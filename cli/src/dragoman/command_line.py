@@ -1,23 +1,9 @@
-"""What the measuring commands have in common: how they end, and which numbers they take."""
+"""What several commands have in common: numbers that argparse reads, and tables that they print."""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import signal
-from collections.abc import Coroutine
-from typing import Any
-
-
-async def until_terminated(work: Coroutine[Any, Any, int]) -> int:
-    """Run until done, or until SIGTERM, which ends servers as orderly as an interrupt does.
-
-    Raises:
-        CancelledError: SIGTERM came.
-    """
-    task = asyncio.ensure_future(work)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    return await task
+from collections.abc import Iterable, Sequence
 
 
 def seconds(text: str) -> float:
@@ -44,3 +30,12 @@ def whole(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
     return value
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table whose columns are aligned."""
+    lines = [head, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    written = ["| " + " | ".join(map(str.ljust, line, widths)) + " |" for line in lines]
+    written.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(written)

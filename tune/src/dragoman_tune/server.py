@@ -8,9 +8,10 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 
@@ -140,6 +141,17 @@ async def settled(server: Server) -> None:
                 if not (await scrape(session, server.url)).get("dragoman_cuda_graphs_deferred"):
                     return
             await asyncio.sleep(POLL_S)
+
+
+async def until_terminated(work: Coroutine[Any, Any, int]) -> int:
+    """Run until done, or until SIGTERM, which ends servers as orderly as an interrupt does.
+
+    Raises:
+        CancelledError: SIGTERM came.
+    """
+    task = asyncio.ensure_future(work)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await task
 
 
 def last_error(log: str) -> str | None:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from dragoman.command_line import markdown
 from dragoman_simulate.replay import Outcome
-from dragoman_tune.report import markdown
 
 SHARE_BOUND = 0.8
 NOTHING = 1e-6

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from dragoman.command_line import seconds, whole
 from dragoman_simulate.calibrate import calibrated, read_page
 from dragoman_simulate.deployment import what_if, write_speeds
 from dragoman_simulate.errors import SimulateError
@@ -19,7 +20,6 @@ from dragoman_simulate.sources import page as metrics_page
 from dragoman_simulate.speed import SpeedTable, read_speed_table
 from dragoman_simulate.trace import Trace, read_trace
 from dragoman_simulate.view import Limits
-from dragoman_tune.command import seconds, whole
 
 TARGET_UTILISATION = 0.8
 MAX_NUM_SEQS = 32

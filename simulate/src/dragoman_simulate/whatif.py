@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dragoman.command_line import markdown
 from dragoman_simulate.errors import SimulateError
 from dragoman_simulate.exact import ExactFleet
 from dragoman_simulate.policies.dragoman import Dragoman
@@ -15,7 +16,6 @@ from dragoman_simulate.replay import replay
 from dragoman_simulate.speed import SpeedTable
 from dragoman_simulate.trace import Trace
 from dragoman_simulate.view import Limits, Policy, View
-from dragoman_tune.report import markdown
 
 HOUR_S = 3600
 MAX_REQUESTS = 200_000

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from dragoman.command_line import markdown
 from dragoman_simulate.policies import KNOBS
 from dragoman_simulate.replay import fluid
 from dragoman_simulate.report import OURS, SHARE_BOUND
 from dragoman_simulate.speed import SpeedTable
 from dragoman_simulate.trace import Trace
 from dragoman_simulate.view import Limits
-from dragoman_tune.report import markdown
 
 NEGLIGIBLE = 0.001
 """Shares over target that are not told apart."""

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import uvloop
 
+from dragoman.command_line import seconds, whole
 from dragoman_tune.closed_loop import Pace
-from dragoman_tune.command import seconds, until_terminated, whole
 from dragoman_tune.errors import MeasureError
 from dragoman_tune.report import patch, table
 from dragoman_tune.requests import read_requests
 from dragoman_tune.scrape import watched
 from dragoman_tune.search import Policy, Stop, decide
+from dragoman_tune.server import until_terminated
 from dragoman_tune.state import State, fingerprint
 from dragoman_tune.trial import TUNED_FLAGS, Workload, measured
 

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import yaml
 
+from dragoman.command_line import markdown
 from dragoman_tune.search import Policy, Stop, Trial
 
 HEAD = ("max_num_seqs", "max_num_batched_tokens", "req/s", "p95 s", "SLO", "")
-
-
-def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table whose columns are aligned."""
-    lines = [head, *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    written = ["| " + " | ".join(map(str.ljust, line, widths)) + " |" for line in lines]
-    written.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    return "\n".join(written)
 
 
 def table(trials: Sequence[Trial], stop: Stop, policy: Policy) -> str:
