@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
-from dragoman_protocols.api import Answer, Peek
 from dragoman_protocols.errors import RequestError
+from dragoman_protocols.messages import Answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,3 @@ class Chat:
     def characters(self) -> int:
         """What it is charged for: all messages, as the model reads all of them."""
         return sum(len(text) for _, text in self.turns)
-
-    def peek(self) -> Peek:
-        """What a router must find in the same request."""
-        return Peek((), self.characters, self.model)

@@ -15,30 +15,18 @@ import msgspec
 from msgspec import Meta, Struct
 
 from dragoman_protocols import errors
-from dragoman_protocols.api import (
-    Answer,
-    Api,
-    Detect,
-    Endpoint,
-    Kind,
-    Need,
-    Peek,
-    Request,
-    Results,
-    Site,
-    Translate,
-    error_answer,
-    json_answer,
-)
 from dragoman_protocols.blanks import not_blank, put_back
 from dragoman_protocols.bodies import derived_peek, read_fields, read_json
+from dragoman_protocols.calls import Detect, Need, Peek, Results, Translate
+from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation, json_or_form
 from dragoman_protocols.errors import ErrorTable, RequestError
 from dragoman_protocols.forms import last
 from dragoman_protocols.languages import Codes
 from dragoman_protocols.markup_tokens import Kind as Token
 from dragoman_protocols.markup_tokens import tokens
+from dragoman_protocols.messages import Answer, Request, error_answer, json_answer
 from dragoman_protocols.offer import Offer, name_in
-from dragoman_protocols.openapi import Operation, json_or_form
+from dragoman_protocols.site import Site
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from dragoman_protocols.api import Request
 from dragoman_protocols.azure.head import KEY_HEADER
 from dragoman_protocols.bodies import read_json
 from dragoman_protocols.forms import MAX_FIELDS, MAX_QUERY_FIELDS, field_of, first, without_fields
+from dragoman_protocols.messages import Request
 from dragoman_protocols.multipart import masked, read_form
 from dragoman_protocols.routes import ENDPOINTS
 

@@ -16,26 +16,16 @@ from dragoman_contract.http import TRANSLATE_PATH
 from dragoman_contract.languages import MAX_TAG_CHARS
 from dragoman_contract.memories import segment_key
 from dragoman_protocols import errors
-from dragoman_protocols.api import (
-    Answer,
-    Api,
-    Endpoint,
-    Kind,
-    Need,
-    Peek,
-    Request,
-    Site,
-    Translate,
-    error_answer,
-    json_answer,
-)
 from dragoman_protocols.bodies import JSON_TYPE, derived_peek, read_json
+from dragoman_protocols.calls import Need, Peek, Translate
+from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation
 from dragoman_protocols.errors import ErrorTable, InvalidFieldError, MalformedRequestError, RequestError
 from dragoman_protocols.events import event
 from dragoman_protocols.glossaries.matching import MAX_TERM_CHARS, Term
 from dragoman_protocols.languages import AUTO, canonical, canonical_of_short
+from dragoman_protocols.messages import Answer, Request, error_answer, json_answer
 from dragoman_protocols.offer import Offer
-from dragoman_protocols.openapi import Operation
+from dragoman_protocols.site import Site
 from dragoman_protocols.translation import (
     Delta,
     Formality,

@@ -10,48 +10,19 @@ optional, each body and answer one of several.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
 from dragoman_protocols.bodies import JSON_TYPE
+from dragoman_protocols.endpoints import Endpoint, Operation
 from dragoman_protocols.events import EVENT_STREAM
-from dragoman_protocols.forms import FORM_TYPE
-
-if TYPE_CHECKING:
-    from dragoman_protocols.api import Endpoint
 
 Node = dict[str, Any]
 
 VERSION = "1.0"
 """Of all APIs together: its first number changes where a path or a field goes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """What the OpenAPI document says of an endpoint.
-
-    Args:
-        bodies: Type of the request's body by its media type.
-        query: Type whose fields are the query's, for a request without a body.
-        query_beside_body: Whether a request with a body has the query too.
-        answer: Type of the answer's body; None: it is not described, or is no JSON.
-        streams: Whether the answer can be a stream of events.
-    """
-
-    summary: str
-    bodies: Mapping[str, Any] = field(default_factory=dict)
-    query: type | None = None
-    query_beside_body: bool = False
-    answer: Any = None
-    streams: bool = False
-
-
-def json_or_form(shape: Any) -> Mapping[str, Any]:
-    """`Operation.bodies` of an endpoint that takes the same fields as JSON and as a form."""
-    return {JSON_TYPE: shape, FORM_TYPE.decode(): shape}
 
 
 def document(endpoints: Iterable[Endpoint]) -> Node:

@@ -8,10 +8,12 @@ from functools import cache
 from importlib import import_module
 
 from dragoman_contract.http import TRANSLATE_PATH
-from dragoman_protocols.api import CORS_HEADERS, Answer, Api, Endpoint, Kind, Request, Site, json_answer
+from dragoman_protocols.endpoints import Api, Endpoint, Kind
 from dragoman_protocols.errors import MethodNotAllowedError
+from dragoman_protocols.messages import CORS_HEADERS, Answer, Request, json_answer
 from dragoman_protocols.native import API as NATIVE
 from dragoman_protocols.openapi import document
+from dragoman_protocols.site import Site
 
 APIS = (
     "azure.api",

@@ -16,7 +16,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from dragoman_protocols.api import Need
+from dragoman_protocols.calls import Need
 from dragoman_router.fleet.backend import DURATION_BUCKETS_S
 from dragoman_router.fleet.fleet import Fleet
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dragoman_protocols import api
-from dragoman_protocols.api import Need
+from dragoman_protocols import messages
+from dragoman_protocols.calls import Need
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class AuditEntry:
 
 
 @dataclass(slots=True)
-class Request(api.Request):
+class Request(messages.Request):
     """One request, its body read.
 
     Args:

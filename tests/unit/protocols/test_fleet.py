@@ -7,20 +7,14 @@ from typing import Any
 
 import pytest
 
-from dragoman_protocols.api import Answer, Limits, Request, Site
 from dragoman_protocols.errors import InvalidFieldError, UnknownPathError
+from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.offer import offer_of
-from dragoman_protocols.page.fleet import (
-    ENDPOINT,
-    FLEET_PATH,
-    Observed,
-    ObservedFleet,
-    Sample,
-    Scaling,
-    ScalingChange,
-    cost,
-)
+from dragoman_protocols.page.endpoints import FLEET as ENDPOINT
+from dragoman_protocols.page.endpoints import FLEET_PATH
+from dragoman_protocols.page.fleet import Observed, ObservedFleet, Sample, Scaling, ScalingChange, cost
 from dragoman_protocols.routes import ENDPOINTS, recognise
+from dragoman_protocols.site import Limits, Site
 
 
 def sample(time: int, characters: int = 0, gpus: float | None = None) -> Sample:

@@ -9,7 +9,6 @@ import pytest
 
 from dragoman_contract.languages import Languages
 from dragoman_protocols import errors
-from dragoman_protocols.api import Limits, Request, Site
 from dragoman_protocols.errors import (
     CallerError,
     CapacityError,
@@ -18,7 +17,9 @@ from dragoman_protocols.errors import (
     RequestError,
 )
 from dragoman_protocols.google import API, CODES, escaped, peek, read, read_detection, respond_languages
+from dragoman_protocols.messages import Request
 from dragoman_protocols.offer import offer_of
+from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
 
 

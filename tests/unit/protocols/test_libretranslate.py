@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman_contract.languages import Languages
-from dragoman_protocols.api import CORS_HEADERS, Limits, Need, Request, Site, Translate
+from dragoman_protocols.calls import Need, Translate
 from dragoman_protocols.detection import NOTHING, Detection
 from dragoman_protocols.errors import (
     BodyTooLargeError,
@@ -43,8 +43,10 @@ from dragoman_protocols.libretranslate.files import (
     read_file,
     translated_name,
 )
+from dragoman_protocols.messages import CORS_HEADERS, Request
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import offer_of
+from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
 
 SITE = Site(offer_of([()]), (), ("m",), Limits(3, 1000))

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dragoman_protocols.api import Limits, Request, Site
 from dragoman_protocols.errors import CallerError, InvalidFieldError, MalformedRequestError
 from dragoman_protocols.libretranslate.api import read
 from dragoman_protocols.libretranslate.fields import read_fields
+from dragoman_protocols.messages import Request
 from dragoman_protocols.multipart import read_form
 from dragoman_protocols.native import speaks_libretranslate
 from dragoman_protocols.offer import offer_of
+from dragoman_protocols.site import Limits, Site
 
 FORM, JSON, MULTIPART = (
     "application/x-www-form-urlencoded",

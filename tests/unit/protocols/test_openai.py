@@ -9,7 +9,7 @@ import pytest
 
 from dragoman_contract.languages import Languages
 from dragoman_protocols import errors
-from dragoman_protocols.api import Answer, Limits, Need, Peek, Request, Site, Translate
+from dragoman_protocols.calls import Need, Peek, Translate
 from dragoman_protocols.chat import Chat, End, Sampling
 from dragoman_protocols.errors import (
     CallerError,
@@ -19,9 +19,11 @@ from dragoman_protocols.errors import (
     RequestError,
 )
 from dragoman_protocols.glossaries.matching import Term
+from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.openai.api import API, model_not_found, peek, read
 from dragoman_protocols.routes import recognise
+from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Delta, TranslationRequest, TranslationResult
 
 SERVED = (Languages(source="en", targets=("de", "pt-BR")), Languages(source="zh-Hant", targets=("pt-BR",)))
@@ -150,7 +152,7 @@ def test_without_options_it_is_a_chat() -> None:
     )
     assert chat.turns == (("system", "Be brief."), ("assistant", "Hi"), ("user", "Hello"))
     assert chat.sampling == Sampling(0, None, 7, ("END",), 3, presence_penalty=1)
-    assert chat.peek() == Peek((), 16, "demo")
+    assert (chat.characters, chat.model) == (16, "demo")
     assert not chat.stream
     assert chat_of(stream=True).stream
     assert chat_of(max_tokens=3, max_completion_tokens=4).sampling.max_tokens == 4

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
-from dragoman_protocols.api import Answer, Limits, Request, Site
 from dragoman_protocols.errors import UnknownPathError
+from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.page.endpoints import ENDPOINTS, MEDIA, POLICY, content, etag, is_known
 from dragoman_protocols.routes import recognise
+from dragoman_protocols.site import Limits, Site
 
 PROTOCOLS = Path(__file__).parents[3] / "protocols"
 MAX_BYTES = 60_000

@@ -13,13 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_contract.languages import Languages
-from dragoman_protocols.api import Endpoint, Kind, Limits, Request, Site
+from dragoman_protocols.calls import Peek
+from dragoman_protocols.chat import Chat
+from dragoman_protocols.endpoints import Endpoint, Kind
 from dragoman_protocols.errors import CallerError
 from dragoman_protocols.forms import fields_of
+from dragoman_protocols.messages import Request
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.openapi import schema_of
 from dragoman_protocols.routes import ENDPOINTS, recognise, with_body
+from dragoman_protocols.site import Limits, Site
 
 SERVED = (
     Languages(source="en", targets=("de", "zh-Hans", "pt-BR", "nb")),
@@ -182,7 +186,8 @@ def agree(expected: Endpoint, request: Request) -> None:
         with suppress(CallerError):
             endpoint.peek(request, SITE.offer)
         return
-    assert endpoint.peek(request, SITE.offer) == call.peek()  # type: ignore[union-attr]
+    read = Peek((), call.characters, call.model) if isinstance(call, Chat) else call.peek()  # type: ignore[union-attr]
+    assert endpoint.peek(request, SITE.offer) == read
 
 
 def encoded(fields: Mapping[str, Any]) -> bytes:

@@ -6,10 +6,12 @@ import json
 
 import pytest
 
-from dragoman_protocols.api import Endpoint, Limits, Request, Site
+from dragoman_protocols.endpoints import Endpoint
 from dragoman_protocols.errors import CallerError, CapacityError, MethodNotAllowedError, RequestError
+from dragoman_protocols.messages import Request
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.routes import ENDPOINTS, api_of, recognise
+from dragoman_protocols.site import Limits, Site
 
 MARKS = {"azure": b"api-version=3.0"}
 """Queries that show a request to be for an API that shares its paths."""

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from prometheus_client import generate_latest
 
-from dragoman_protocols.api import Need
+from dragoman_protocols.calls import Need
 from dragoman_router.fleet.backend import Backend
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.queue import QueueLimits

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_protocols import errors
-from dragoman_protocols.api import Kind, Limits, Site
+from dragoman_protocols.endpoints import Kind
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.routes import api_of, with_body
+from dragoman_protocols.site import Limits, Site
 from dragoman_router.http.documents import document_of
 from dragoman_router.http.reading import known_endpoint as recognise
 from dragoman_router.request import Request

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman_protocols.api import Request
+from dragoman_protocols.messages import Request
 from dragoman_service.http.files import base_url
 
 OWN = "http://router.example:8080/"

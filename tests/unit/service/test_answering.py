@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from dragoman_protocols.api import Answer, Translate, json_answer
+from dragoman_protocols.calls import Translate
 from dragoman_protocols.errors import GenerationError
 from dragoman_protocols.languages import pair
+from dragoman_protocols.messages import Answer, json_answer
 from dragoman_protocols.translation import Delta, TranslationRequest, TranslationResult
 from dragoman_service.http.endpoints import TranslationWork
 

@@ -4,7 +4,6 @@ from typing import Any
 import pytest
 
 from dragoman_contract.routing import LAME_DUCK_S, REFUSED_HEADER, ROUTER_SEEN_S
-from dragoman_protocols.api import Request
 from dragoman_protocols.deepl.errors import DocumentNotDoneError
 from dragoman_protocols.errors import (
     CapacityError,
@@ -15,6 +14,7 @@ from dragoman_protocols.errors import (
     OverloadedError,
     RequestError,
 )
+from dragoman_protocols.messages import Request
 from dragoman_protocols.routes import recognise
 from dragoman_service.http.answering import Exchange
 from dragoman_service.http.lifecycle import (

@@ -11,14 +11,15 @@ import pytest
 
 from dragoman_contract.languages import is_tag
 from dragoman_protocols import google, native
-from dragoman_protocols.api import Limits, Request, Site
 from dragoman_protocols.errors import BrokenFileError, CallerError, UnknownLanguageError
 from dragoman_protocols.glossaries.matching import Glossary, Term, missing
 from dragoman_protocols.google import escaped
 from dragoman_protocols.languages import language, primary, tag_of_name
 from dragoman_protocols.libretranslate import api as libretranslate
 from dragoman_protocols.markup_tokens import Kind, Token
+from dragoman_protocols.messages import Request
 from dragoman_protocols.offer import name_in, offer_of
+from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Format
 from dragoman_service.files.office import WORD_PARTS, read_word
 from dragoman_service.files.subtitles import read_subtitles

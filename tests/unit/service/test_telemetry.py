@@ -10,7 +10,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 from prometheus_client import CollectorRegistry
 
-from dragoman_protocols.api import Request
+from dragoman_protocols.messages import Request
 from dragoman_service.http.metrics import Accounting, Metrics
 from dragoman_service.http.tracing import Tracing, tracing
 from dragoman_service.settings import Settings

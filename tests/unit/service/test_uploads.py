@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_protocols.api import Answer, TranslateFile
+from dragoman_protocols.calls import TranslateFile
 from dragoman_protocols.errors import CallerError
+from dragoman_protocols.messages import Answer
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.translation import Format, TranslationRequest
 from dragoman_service.http.files import ReadFile, read_file

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dragoman_contract.http import TRANSLATE_PATH
 from dragoman_protocols import errors
-from dragoman_protocols.api import Answer, Api, Endpoint, Kind, Request, error_answer
 from dragoman_protocols.azure import types
 from dragoman_protocols.azure.head import (
     KEY_HEADER,
@@ -20,8 +19,9 @@ from dragoman_protocols.azure.head import (
 from dragoman_protocols.azure.languages import read_detection, respond_languages
 from dragoman_protocols.azure.translate import peek, read
 from dragoman_protocols.bodies import JSON_TYPE
+from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation
 from dragoman_protocols.errors import ErrorTable, RequestError
-from dragoman_protocols.openapi import Operation
+from dragoman_protocols.messages import Answer, Request, error_answer
 
 ERRORS: ErrorTable[int] = ErrorTable(
     {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import uuid
 
-from dragoman_protocols.api import Request
 from dragoman_protocols.azure.types import Version
 from dragoman_protocols.errors import CallerError, MalformedRequestError
 from dragoman_protocols.forms import FieldValues, last
+from dragoman_protocols.messages import Request
 
 VERSION_PARAMETER = "api-version"
 KEY_HEADER = b"ocp-apim-subscription-key"

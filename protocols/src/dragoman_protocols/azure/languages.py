@@ -6,13 +6,15 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dragoman_protocols.api import Answer, Detect, Request, Site, json_answer
 from dragoman_protocols.azure.head import AzureError, id_headers, parameters, version_of
 from dragoman_protocols.azure.translate import check_characters, check_number, read_texts
 from dragoman_protocols.azure.types import Version
+from dragoman_protocols.calls import Detect
 from dragoman_protocols.forms import last
+from dragoman_protocols.messages import Answer, Request, json_answer
 from dragoman_protocols.offer import name_in
 from dragoman_protocols.scripts import is_right_to_left
+from dragoman_protocols.site import Site
 
 if TYPE_CHECKING:
     from dragoman_protocols.detection import Detection

@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from dragoman_protocols.api import Answer, Limits, Need, Peek, Request, Results, Site, Translate, json_answer
 from dragoman_protocols.azure.head import AzureError, id_headers, parameters, version_of
 from dragoman_protocols.azure.types import (
     MAX_ITEMS,
@@ -26,10 +25,13 @@ from dragoman_protocols.azure.types import (
 )
 from dragoman_protocols.blanks import UNDETERMINED
 from dragoman_protocols.bodies import derived_peek, read_json
+from dragoman_protocols.calls import Need, Peek, Results, Translate
 from dragoman_protocols.errors import InvalidFieldError, UnknownLanguageError
 from dragoman_protocols.forms import FieldValues, last
 from dragoman_protocols.languages import Codes, primary
+from dragoman_protocols.messages import Answer, Request, json_answer
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Formality, Format, TranslationRequest, TranslationResult
 
 MAX_CHARACTERS = 50_000

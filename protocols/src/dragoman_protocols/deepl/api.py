@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
-from dragoman_protocols.api import Answer, Endpoint, Handler, Kind, Request, Site, json_answer
 from dragoman_protocols.deepl import codes, documents, glossary_handlers, translate, types
 from dragoman_protocols.deepl.errors import API
 from dragoman_protocols.deepl.fields import bounded_fields
+from dragoman_protocols.endpoints import Endpoint, Handler, Kind, Operation, json_or_form
 from dragoman_protocols.errors import UnknownPathError
+from dragoman_protocols.messages import Answer, Request, json_answer
 from dragoman_protocols.multipart import MULTIPART
-from dragoman_protocols.openapi import Operation, json_or_form
+from dragoman_protocols.site import Site
 
 MAX_BODY_BYTES = 128 * 1024
 """DeepL's own maximum for `/v2/translate`. Source: https://developers.deepl.com/api-reference/translate"""

@@ -6,8 +6,9 @@ Source: https://developers.deepl.com/docs/best-practices/error-handling, and ans
 from __future__ import annotations
 
 from dragoman_protocols import errors
-from dragoman_protocols.api import Answer, Api, Request, error_answer
+from dragoman_protocols.endpoints import Api
 from dragoman_protocols.errors import CallerError, ErrorTable, InvalidFieldError, NotReadyError, RequestError
+from dragoman_protocols.messages import Answer, Request, error_answer
 
 
 class UriTooLongError(CallerError):

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from dragoman_protocols.api import Request
 from dragoman_protocols.bodies import read_json
 from dragoman_protocols.deepl.errors import UriTooLongError, missing, unsupported
+from dragoman_protocols.messages import Request
 
 MAX_QUERY_BYTES = 8 * 1024
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeVar
 
-from dragoman_protocols.api import Answer, Endpoint, Kind, Request, json_answer
 from dragoman_protocols.bodies import JSON_TYPE
 from dragoman_protocols.deepl import glossaries, types
 from dragoman_protocols.deepl.errors import API, MediaTypeError
 from dragoman_protocols.deepl.fields import Fields, bounded_fields
+from dragoman_protocols.endpoints import Endpoint, Kind, Operation
 from dragoman_protocols.glossaries.entries import to_tsv
 from dragoman_protocols.glossaries.store import Change, GlossaryStore
 from dragoman_protocols.glossaries.values import Dictionary, StoredGlossary
-from dragoman_protocols.openapi import Operation
+from dragoman_protocols.messages import Answer, Request, json_answer
 
 TSV = "text/tab-separated-values"
 

@@ -6,14 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman_protocols.api import Answer, Need, Peek, Request, Results, Site, Translate, json_answer
 from dragoman_protocols.blanks import not_blank, put_back
+from dragoman_protocols.calls import Need, Peek, Results, Translate
 from dragoman_protocols.deepl.codes import check_known, has_formality, source_code, source_tag, target_tag
 from dragoman_protocols.deepl.errors import missing, unsupported
 from dragoman_protocols.deepl.fields import Fields, fields_of
 from dragoman_protocols.deepl.types import MAX_GLOSSARIES, MAX_INSTRUCTION_CHARS, MAX_INSTRUCTIONS
 from dragoman_protocols.errors import InvalidFieldError
+from dragoman_protocols.messages import Answer, Request, json_answer
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.site import Site
 from dragoman_protocols.translation import Formality, Format, Split, TranslationRequest, TranslationResult
 
 SPLITS = {"0": Split.NONE, "1": None, "nonewlines": Split.NO_LINES}

@@ -11,24 +11,9 @@ from typing import TYPE_CHECKING, Any
 from dragoman_contract.files import FILE_ENDINGS
 from dragoman_contract.http import TRANSLATE_PATH
 from dragoman_protocols import errors
-from dragoman_protocols.api import (
-    CORS_HEADERS,
-    Answer,
-    Api,
-    Detect,
-    Endpoint,
-    Kind,
-    Limits,
-    Need,
-    Peek,
-    Request,
-    Results,
-    Site,
-    Translate,
-    cors_answer,
-    error_answer,
-)
 from dragoman_protocols.blanks import UNDETERMINED, not_blank, put_back
+from dragoman_protocols.calls import Detect, Need, Peek, Results, Translate
+from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation, json_or_form
 from dragoman_protocols.errors import ErrorTable, InvalidFieldError, RequestError, UnknownLanguageError
 from dragoman_protocols.languages import AUTO, canonical, language
 from dragoman_protocols.libretranslate.fields import (
@@ -40,10 +25,11 @@ from dragoman_protocols.libretranslate.fields import (
     read_fields,
 )
 from dragoman_protocols.libretranslate.files import handle_download, peek_file, read_file
+from dragoman_protocols.messages import CORS_HEADERS, Answer, Request, cors_answer, error_answer
 from dragoman_protocols.multipart import MULTIPART
 from dragoman_protocols.native import speaks_libretranslate
 from dragoman_protocols.offer import Offer
-from dragoman_protocols.openapi import Operation, json_or_form
+from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
 
 if TYPE_CHECKING:

@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
-from dragoman_protocols.api import Need, Request
 from dragoman_protocols.bodies import read_json
+from dragoman_protocols.calls import Need
 from dragoman_protocols.errors import InvalidFieldError
 from dragoman_protocols.forms import FieldValues
 from dragoman_protocols.languages import Codes
+from dragoman_protocols.messages import Request
 from dragoman_protocols.offer import Offer
 
 CODES = Codes(

@@ -7,12 +7,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import PurePath
 from typing import NamedTuple, Protocol
 
-from dragoman_protocols.api import CORS_HEADERS, Answer, Peek, Request, Site, TranslateFile, cors_answer
+from dragoman_protocols.calls import Peek, TranslateFile
 from dragoman_protocols.errors import InvalidFieldError
 from dragoman_protocols.libretranslate.fields import missing, read_fields
 from dragoman_protocols.media import media_type
 from dragoman_protocols.memories import read_memory
+from dragoman_protocols.messages import CORS_HEADERS, Answer, Request, cors_answer
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.site import Site
 from dragoman_protocols.translation import TranslationRequest
 
 MAX_NAME_CHARS = 100

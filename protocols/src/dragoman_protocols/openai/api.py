@@ -12,29 +12,18 @@ from typing import Any
 
 import msgspec
 
-from dragoman_protocols.api import (
-    Answer,
-    Api,
-    Endpoint,
-    Kind,
-    Need,
-    Peek,
-    Request,
-    Results,
-    Site,
-    Translate,
-    error_answer,
-    json_answer,
-)
 from dragoman_protocols.bodies import JSON_TYPE, derived_peek, read_json
+from dragoman_protocols.calls import Need, Peek, Results, Translate
 from dragoman_protocols.chat import Chat, Sampling
+from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation
 from dragoman_protocols.errors import EmptyTextError, InvalidFieldError, ModelNotFoundError, RequestError
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.languages import AUTO, Codes
+from dragoman_protocols.messages import Answer, Request, error_answer, json_answer
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.openai.completion import ERRORS, Completion, TranslationChunks, end_of, error_body
 from dragoman_protocols.openai.types import MAX_STOPS, ChatRequest, Role, TermPair, TranslationOptions
-from dragoman_protocols.openapi import Operation
+from dragoman_protocols.site import Site
 from dragoman_protocols.translation import TranslationRequest
 
 MAX_LISTED = 12

@@ -6,18 +6,24 @@ Its scripts call the APIs of this package like any other client.
 from __future__ import annotations
 
 import hashlib
+import math
 from functools import cache
 from importlib.resources import files
 
-from dragoman_protocols.api import Answer, Endpoint, Kind, Request, Site
-from dragoman_protocols.errors import UnknownPathError
+import msgspec
+
+from dragoman_protocols.endpoints import Endpoint, Kind, Operation
+from dragoman_protocols.errors import InvalidFieldError, UnknownPathError
+from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.native import API as NATIVE
-from dragoman_protocols.page.fleet import ENDPOINT as FLEET
+from dragoman_protocols.page.fleet import FleetQuery, FleetView, view
+from dragoman_protocols.site import Site
 
 PAGE = "index.html"
 """The file that is answered at `/`."""
 DIRECTORY = "/page/"
 """Path of the other files."""
+FLEET_PATH = "/fleet"
 
 _DOCUMENT = "text/html; charset=utf-8"
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
@@ -101,4 +107,44 @@ def _endpoint(name: str) -> Endpoint:
     )
 
 
+def _since(request: Request) -> int:
+    given = request.query_fields().get("since", ["0"])[-1]
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise InvalidFieldError("since: must be Unix seconds, such as 1764000000")
+    return int(seconds)
+
+
+def respond_fleet(request: Request, site: Site) -> Answer:
+    """The view as JSON.
+
+    Raises:
+        UnknownPathError: The page is off, or this is an engine pod.
+        InvalidFieldError: `since` is no time.
+    """
+    if not site.page:
+        raise UnknownPathError(f"nothing here at {FLEET_PATH!r}: the page is off (--no-page)")
+    if site.fleet is None:
+        raise UnknownPathError("an engine pod has no fleet view; routers have one")
+    since, fleet = _since(request), site.fleet
+    deployments = [view(each, since, fleet.step_s) for each in fleet.deployments]
+    answer = FleetView(fleet.router, fleet.time, fleet.step_s, fleet.kept_s, deployments, fleet.left_out)
+    return Answer(200, msgspec.json.encode(answer), (("Cache-Control", "no-store"),))
+
+
+FLEET = Endpoint(
+    NATIVE,
+    Kind.RESPOND,
+    FLEET_PATH,
+    frozenset({"GET"}),
+    respond=respond_fleet,
+    operation=Operation(
+        "Get replicas, load and scaling decisions of all TranslationDeployments. Routers only.",
+        query=FleetQuery,
+        answer=FleetView,
+    ),
+)
 ENDPOINTS = (*map(_endpoint, MEDIA), FLEET)

@@ -1,20 +1,13 @@
-"""`/fleet`: the deployments of a router, now and in the last hours, for the page; see docs/how-to/page.md."""
+"""The deployments of a router, now and in the last hours, as the page shows them; see docs/how-to/page.md."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 
-from dragoman_protocols.api import Answer, Endpoint, Kind, Request, Site
-from dragoman_protocols.errors import InvalidFieldError, UnknownPathError
-from dragoman_protocols.native import API as NATIVE
-from dragoman_protocols.openapi import Operation
-
-FLEET_PATH = "/fleet"
 MAX_REASON_CHARS = 1024
 """Of a text from a status, which the API server bounds likewise."""
 
@@ -161,45 +154,3 @@ def view(observed: Observed, since: int, step_s: int) -> DeploymentView:
         characters,
         gpu_s,
     )
-
-
-def _since(request: Request) -> int:
-    given = request.query_fields().get("since", ["0"])[-1]
-    try:
-        seconds = float(given)
-    except ValueError:
-        seconds = math.nan
-    if not 0 <= seconds < math.inf:
-        raise InvalidFieldError("since: must be Unix seconds, such as 1764000000")
-    return int(seconds)
-
-
-def respond_fleet(request: Request, site: Site) -> Answer:
-    """The view as JSON.
-
-    Raises:
-        UnknownPathError: The page is off, or this is an engine pod.
-        InvalidFieldError: `since` is no time.
-    """
-    if not site.page:
-        raise UnknownPathError(f"nothing here at {FLEET_PATH!r}: the page is off (--no-page)")
-    if site.fleet is None:
-        raise UnknownPathError("an engine pod has no fleet view; routers have one")
-    since, fleet = _since(request), site.fleet
-    deployments = [view(each, since, fleet.step_s) for each in fleet.deployments]
-    answer = FleetView(fleet.router, fleet.time, fleet.step_s, fleet.kept_s, deployments, fleet.left_out)
-    return Answer(200, msgspec.json.encode(answer), (("Cache-Control", "no-store"),))
-
-
-ENDPOINT = Endpoint(
-    NATIVE,
-    Kind.RESPOND,
-    FLEET_PATH,
-    frozenset({"GET"}),
-    respond=respond_fleet,
-    operation=Operation(
-        "Get replicas, load and scaling decisions of all TranslationDeployments. Routers only.",
-        query=FleetQuery,
-        answer=FleetView,
-    ),
-)

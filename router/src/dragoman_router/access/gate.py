@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from cachetools import LRUCache
 
-from dragoman_protocols.api import Api, Endpoint
+from dragoman_protocols.endpoints import Api, Endpoint
 from dragoman_protocols.errors import KeyMissingError, KeyRefusedError, RequestError, TokenRefusedError
 from dragoman_protocols.keys import bearer_of, key_in_head, looks_like_token
 from dragoman_protocols.routes import may_have_key_in_body

@@ -18,11 +18,14 @@ from dragoman_contract.routing import (
     TIMEOUT_HEADER,
 )
 from dragoman_contract.serving import Message, Receive, Send
-from dragoman_protocols.api import NOTHING, Answer, Endpoint, Kind, Limits, Peek, Site, Usage, time_limit_s
+from dragoman_protocols.calls import NOTHING, Peek
+from dragoman_protocols.endpoints import Endpoint, Kind
 from dragoman_protocols.errors import DefectError, DrainingError, RequestError
 from dragoman_protocols.keys import body_without_key, key_in_body
-from dragoman_protocols.page.fleet import FLEET_PATH
+from dragoman_protocols.messages import Answer, time_limit_s
+from dragoman_protocols.page.endpoints import FLEET_PATH
 from dragoman_protocols.routes import api_of, with_body
+from dragoman_protocols.site import Limits, Site, Usage
 from dragoman_router.access.accounts import Charge
 from dragoman_router.access.gate import Gate
 from dragoman_router.fleet.connections import ExchangeError, Headers, Reply

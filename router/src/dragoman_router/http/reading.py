@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from dragoman_contract.http_protocol import EXTENSION, Exchange
 from dragoman_contract.routing import DEPLOYMENT_HEADER, DEPLOYMENT_PREFIX
 from dragoman_contract.serving import Message, Receive, discard_body
-from dragoman_protocols.api import Endpoint
+from dragoman_protocols.endpoints import Endpoint
 from dragoman_protocols.errors import (
     BodyTooLargeError,
     OverloadedError,

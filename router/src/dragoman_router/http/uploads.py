@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from dragoman_protocols.api import Endpoint
+from dragoman_protocols.endpoints import Endpoint
 from dragoman_protocols.forms import first
 from dragoman_protocols.multipart import MultipartReader, Upload
 from dragoman_router.access.gate import Gate

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dragoman_contract.languages import ANY, MAX_TAG_CHARS, Languages
-from dragoman_protocols.api import Need, Peek
+from dragoman_protocols.calls import Need, Peek
 from dragoman_protocols.errors import UnknownDeploymentError, UnknownLanguageError, UnsupportedPairError
 from dragoman_protocols.languages import canonical, listing
 from dragoman_protocols.offer import Offer, offer_of

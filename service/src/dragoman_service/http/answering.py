@@ -23,7 +23,7 @@ from dragoman_contract.routing import (
     TIMEOUT_HEADER,
 )
 from dragoman_contract.serving import Receive, Send, discard_body
-from dragoman_protocols.api import Answer, Api, Endpoint, Request
+from dragoman_protocols.endpoints import Api, Endpoint
 from dragoman_protocols.errors import (
     BodyTooLargeError,
     CapacityError,
@@ -34,6 +34,7 @@ from dragoman_protocols.errors import (
 )
 from dragoman_protocols.events import EVENT_STREAM
 from dragoman_protocols.languages import Pair
+from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.routes import api_of, with_body
 from dragoman_service.core.admission import Admission
 from dragoman_service.core.costs import Cost

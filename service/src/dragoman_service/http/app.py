@@ -8,8 +8,8 @@ from functools import partial
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
-from dragoman_protocols.api import Limits, Site
 from dragoman_protocols.offer import offer_of
+from dragoman_protocols.site import Limits, Site
 from dragoman_service.core.admission import Admission, Bounds
 from dragoman_service.core.long_texts import guard_process, long_texts_process
 from dragoman_service.core.priorities import ShortestFirst

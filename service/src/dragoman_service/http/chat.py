@@ -7,10 +7,10 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from dragoman_protocols.api import Answer
 from dragoman_protocols.chat import Chat, End, Sampling
 from dragoman_protocols.errors import GenerationError, InvalidFieldError
 from dragoman_protocols.languages import Pair
+from dragoman_protocols.messages import Answer
 from dragoman_service.core.costs import Cost, Demand, cost_of
 from dragoman_service.core.translator import Translator
 from dragoman_service.engine.protocol import Chunk, Decoding, Finish, Framing, Prompt

@@ -12,10 +12,10 @@ from contextlib import ExitStack
 from cachetools import FIFOCache
 
 from dragoman_contract.routing import REPLICA_HEADER, TIMEOUT_HEADER, new_document_id
-from dragoman_protocols.api import Request
 from dragoman_protocols.deepl.documents import Document, State
 from dragoman_protocols.deepl.errors import DocumentNotDoneError
 from dragoman_protocols.errors import DrainingError, RequestError, UnknownDocumentError
+from dragoman_protocols.messages import Request
 from dragoman_service.http.answering import Answering, check_left
 from dragoman_service.http.files import Files, ReadFile, result_name
 

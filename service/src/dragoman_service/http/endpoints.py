@@ -15,25 +15,16 @@ from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, STARTUP_
 from dragoman_contract.http_protocol import EXTENSION
 from dragoman_contract.routing import DRAINED_PATH, GLOSSARIES_HEADER, HELD_GLOSSARIES_PATH, ROUTER_HEADER
 from dragoman_contract.serving import Message, Receive, Send
-from dragoman_protocols.api import (
-    Answer,
-    Detect,
-    Endpoint,
-    Events,
-    Kind,
-    Request,
-    Results,
-    Site,
-    Translate,
-    TranslateFile,
-    Usage,
-)
+from dragoman_protocols.calls import Detect, Events, Results, Translate, TranslateFile
 from dragoman_protocols.chat import Chat
 from dragoman_protocols.detection import detect
+from dragoman_protocols.endpoints import Endpoint, Kind
 from dragoman_protocols.errors import CapacityError, RequestError
 from dragoman_protocols.languages import Pair
+from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.multipart import read_form
 from dragoman_protocols.routes import recognise
+from dragoman_protocols.site import Site, Usage
 from dragoman_protocols.translation import TranslationRequest, TranslationResult
 from dragoman_service.core.concurrency import together
 from dragoman_service.core.costs import Cost, cost_of, demands_of

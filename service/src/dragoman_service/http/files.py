@@ -16,12 +16,13 @@ from cachetools import TTLCache
 
 from dragoman_contract.files import translated_ending
 from dragoman_contract.routing import REPLICA_HEADER, new_document_id
-from dragoman_protocols.api import Answer, Request, TranslateFile
 from dragoman_protocols.blanks import not_blank, put_back
+from dragoman_protocols.calls import TranslateFile
 from dragoman_protocols.detection import NOTHING, detect
 from dragoman_protocols.errors import UnknownDocumentError
 from dragoman_protocols.languages import Pair
 from dragoman_protocols.libretranslate.files import FileAnswer
+from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.translation import TranslationRequest
 from dragoman_service.core.costs import Cost, cost_of, demands_of

@@ -11,7 +11,6 @@ from functools import lru_cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from dragoman_protocols.api import Request
 from dragoman_protocols.errors import (
     CapacityError,
     CrowdedOutError,
@@ -21,6 +20,7 @@ from dragoman_protocols.errors import (
     RequestError,
 )
 from dragoman_protocols.languages import Pair
+from dragoman_protocols.messages import Request
 from dragoman_service.core.admission import Admission, AdmissionSlot, Reason
 from dragoman_service.core.glossary_file import GlossaryFile
 from dragoman_service.core.stages import Observer, Origin, Priority

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from dragoman_protocols.api import Request
+from dragoman_protocols.messages import Request
 from dragoman_service.errors import SettingsError
 
 if TYPE_CHECKING:

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from dragoman_protocols import errors
-from dragoman_protocols.api import Limits, Request, Site, Usage
 from dragoman_protocols.deepl import errors as deepl_errors
 from dragoman_protocols.deepl import glossaries
 from dragoman_protocols.deepl.api import UNLIMITED
 from dragoman_protocols.glossaries.values import Dictionary, Entry, StoredGlossary
+from dragoman_protocols.messages import Request
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.routes import recognise
+from dragoman_protocols.site import Limits, Site, Usage
 
 CAT = Dictionary("en", "de", (Entry("cat", "Katze"),))
 DOG = Dictionary("en", "fr", (Entry("dog", "chien"),))

@@ -7,9 +7,10 @@ from urllib.parse import urlencode
 
 import pytest
 
-from dragoman_protocols.api import Answer, Kind, Request
+from dragoman_protocols.endpoints import Kind
 from dragoman_protocols.errors import InvalidFieldError, MethodNotAllowedError, UnknownGlossaryError
 from dragoman_protocols.glossaries.store import MemoryStore
+from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.routes import recognise
 
 PAIR = {"source_lang": "en", "target_lang": "de"}

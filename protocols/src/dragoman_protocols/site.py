@@ -1,0 +1,61 @@
+"""What a program that answers requests has: its offer, its limits, and the use of the caller's key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dragoman_contract.languages import Languages
+from dragoman_protocols.errors import InvalidFieldError
+from dragoman_protocols.offer import Offer
+from dragoman_protocols.page.fleet import ObservedFleet
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one request may have; `max_texts` None: no limit of this program's own."""
+
+    max_texts: int | None
+    max_body_bytes: int
+
+    def check_texts(self, texts: int, most: int | None = None) -> None:
+        """Keep to the maximum number of texts, and to the API's own.
+
+        Raises:
+            InvalidFieldError: There are more.
+        """
+        known = [each for each in (self.max_texts, most) if each is not None]
+        if known and texts > min(known):
+            raise InvalidFieldError(f"{texts} texts in one request; send at most {min(known)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Characters that a key has used, and its limit; None: there is none."""
+
+    characters: int
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What the program that answers has to offer: a pod its own model, a router all deployments.
+
+    Args:
+        served: The pairs as they are listed; empty means every pair.
+        ready: Whether translations are possible now.
+        usage: Of the caller's key, or the pod's own count.
+        page: Whether the web page is served.
+        sees_fleet: Whether the caller may see the fleet view.
+        fleet: For the fleet view, where it is requested; None: there is none.
+    """
+
+    offer: Offer
+    served: tuple[Languages, ...]
+    models: tuple[str, ...]
+    limits: Limits
+    keys_required: bool = False
+    ready: bool = True
+    usage: Usage = Usage(0)
+    page: bool = True
+    sees_fleet: bool = False
+    fleet: ObservedFleet | None = None
