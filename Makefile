@@ -85,8 +85,8 @@ format: $(VENV)/.check
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-crd: $(VENV)/.check  ## write the CRD from the models, in both places that hold it
-	$(BIN)/dragoman crd | tee charts/dragoman/files/$(CRD) > crds/$(CRD)
+crd: $(VENV)/.check  ## write the CRD from the models; crds/ has a link to the file of the chart
+	$(BIN)/dragoman crd > charts/dragoman/files/$(CRD)
 
 kind-cluster:  ## a cluster of kind's, with the images (needs Docker and kind; TORCH_INDEX as docs/how-to/install.md says)
 	docker build --file operator/Dockerfile --tag dragoman-operator:$(VERSION) .

@@ -3,14 +3,14 @@ import yaml
 NAME = "translationdeployments.dragoman.io"
 
 
-def test_chart_carries_the_generated_file(chart, root):
-    """`make crd` writes both; helm packs no file from outside a chart's own folder."""
-    generated = (root / f"crds/{NAME}.yaml").read_text()
-    assert (chart / f"files/{NAME}.yaml").read_text() == generated
+def test_the_only_file_is_the_chart_s(chart, root):
+    """Helm packs no file from outside a chart's own folder; `kubectl apply -f crds/` follows the link."""
+    assert (root / f"crds/{NAME}.yaml").resolve() == chart.resolve() / f"files/{NAME}.yaml"
+    assert not (chart / f"files/{NAME}.yaml").is_symlink()
 
 
-def test_rendering_adds_metadata_and_changes_nothing_else(render, root):
-    generated = yaml.safe_load((root / f"crds/{NAME}.yaml").read_text())
+def test_rendering_adds_metadata_and_changes_nothing_else(render, chart):
+    generated = yaml.safe_load((chart / f"files/{NAME}.yaml").read_text())
     rendered = render().one("CustomResourceDefinition")
     assert rendered["metadata"]["name"] == NAME
     assert rendered["spec"] == generated["spec"]

@@ -53,11 +53,3 @@ def test_ports_of_the_api_server_lead_to_the_configured_peers(render: Any, peers
 
 def test_policies_can_be_left_out(render: Any) -> None:
     assert policies(render, ingress=False) == {}
-
-
-@pytest.mark.parametrize(("enabled", "types"), [(True, ["Ingress", "Egress"]), (False, None)])
-def test_the_former_name_stands_for_both(render: Any, enabled: bool, types: list[str] | None) -> None:
-    found = policies(render, enabled=enabled)
-    assert {name: spec["policyTypes"] for name, spec in found.items()} == (
-        dict.fromkeys(NAMES, types) if types else {}
-    )

@@ -125,15 +125,6 @@ def test_tokens(router: Any) -> None:
     assert found.keys_dir is None
 
 
-def test_values_of_earlier_versions_are_accepted(router: Any) -> None:
-    bounds = {"held": 0, "heldBytes": 1, "heldSeconds": 2, "requestSeconds": 3}
-    objects = router({"bounds": bounds, "drain": {"noticeSeconds": 50}})
-    read = settings(objects)
-    assert (read.max_queued_requests, read.max_queued_bytes, read.max_queue_s) == (0, 1, 2)
-    assert (read.request_timeout_s, read.lame_duck_s) == (3, 50)
-    assert pod(objects)["terminationGracePeriodSeconds"] > 110
-
-
 def test_secrets_are_mounted_at_the_paths_of_the_arguments(router: Any) -> None:
     objects = router({"keysSecret": "keys", "tlsSecret": "tls"})
     volumes = {
@@ -226,11 +217,6 @@ def test_it_may_reach_the_state_where_there_is_a_policy(router: Any) -> None:
     assert {"to": peers} in objects["NetworkPolicy", "release-dragoman-router"]["spec"]["egress"]
 
 
-@pytest.mark.parametrize("values", [{"shared": True}, {"shared": False}, {"intervalSeconds": 2}], ids=str)
-def test_removed_values_are_refused_with_the_new_name(refusal: Any, values: dict[str, Any]) -> None:
-    assert "router.state.url" in refusal(router={"enabled": True, "usage": values})
-
-
 def test_it_runs_restricted(router: Any) -> None:
     objects = router()
     assert pod(objects)["securityContext"]["runAsNonRoot"] is True
@@ -275,7 +261,7 @@ def test_one_router_has_no_budget_that_would_block_a_drain(router: Any) -> None:
         {"oidc": {"limits": {"a": {"requestPerS": 1}}}},
         {"state": {"url": "redis://user:password@redis"}},
         {"state": {"url": "http://redis"}},
-        {"bounds": {"held": -1}},
+        {"bounds": {"queuedRequests": -1}},
         {"service": {"type": "Other"}},
     ],
 )

@@ -32,10 +32,8 @@ def leaves(values: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def fields(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Dotted name and schema of every value that is named by the schema, without deprecated names."""
+    """Dotted name and schema of every value that is named by the schema."""
     for key, inner in schema["properties"].items():
-        if inner.get("deprecated"):
-            continue
         if "properties" in inner:
             yield from fields(inner, f"{path}{key}.")
         else:
@@ -91,20 +89,5 @@ def test_wrong_values_are_refused_by_name(refusal, values, named):
     assert named in refusal(**values)
 
 
-@pytest.mark.parametrize(
-    ("values", "reason"),
-    [
-        ({"serviceAccount": {"create": False}}, "serviceAccount.name is needed"),
-        ({"metrics": {"podMonitor": {"enabled": True}}}, "set monitoring.enabled"),
-        ({"metrics": {"serviceMonitor": {"enabled": True}}}, "set monitoring.enabled"),
-        ({"metrics": {"engines": {"podMonitor": {"enabled": True}}}}, "set monitoring.enabled"),
-    ],
-    ids=["no-service-account", "removed-pod-monitor", "removed-service-monitor", "removed-engines"],
-)
-def test_values_that_contradict_each_other_are_refused_with_the_way_out(refusal, values, reason):
-    assert reason in refusal(**values)
-
-
-def test_removed_values_that_were_off_are_ignored(render):
-    removed = {"serviceMonitor": {"enabled": False}, "engines": {"podMonitor": {"enabled": False}}}
-    assert "PodMonitor" not in render(metrics=removed).kinds
+def test_a_missing_service_account_is_refused_with_the_way_out(refusal):
+    assert "serviceAccount.name is needed" in refusal(serviceAccount={"create": False})

@@ -41,12 +41,12 @@ because selectors, the operator and the CLI use them; then MORE, then commonLabe
 {{- end -}}
 {{- end -}}
 
-{{/* policyTypes of the NetworkPolicies; empty: there are none. The former name `enabled`, where it is set, is for both. */}}
+{{/* policyTypes of the NetworkPolicies; empty: there are none. */}}
 {{- define "dragoman.policyTypes" -}}
 {{- with .Values.networkPolicy -}}
 {{- $types := list -}}
-{{- if dig "enabled" .ingress . -}}{{- $types = append $types "Ingress" -}}{{- end -}}
-{{- if dig "enabled" .restrictEgress . -}}{{- $types = append $types "Egress" -}}{{- end -}}
+{{- if .ingress -}}{{- $types = append $types "Ingress" -}}{{- end -}}
+{{- if .restrictEgress -}}{{- $types = append $types "Egress" -}}{{- end -}}
 {{- join ", " $types -}}
 {{- end -}}
 {{- end -}}

@@ -49,9 +49,6 @@ COMMANDS = {
     "completion": Command("dragoman[people]", "print what completes these commands in a shell"),
 }
 
-FORMER_NAMES = {"local": "devcluster"}
-"""Commands that were renamed and are still accepted."""
-
 
 def usage() -> str:
     """The overview that `dragoman --help` prints."""
@@ -108,7 +105,6 @@ def _run(argv: list[str] | None) -> int:
         print(usage())
         return 0 if arguments else 2
     name, *rest = arguments
-    name = FORMER_NAMES.get(name, name)
     if name not in COMMANDS:
         print(f"dragoman: no command {name!r}\n\n{usage()}", file=sys.stderr)
         return 2

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import difflib
 import logging
-import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -37,38 +36,17 @@ class CommandSettings(BaseSettings):
     )
 
 
-def read_command_line(
-    settings: type[Read],
-    argv: Sequence[str],
-    renamed: Mapping[str, str] | None = None,
-    removed: Mapping[str, str] | None = None,
-) -> Read:
+def read_command_line(settings: type[Read], argv: Sequence[str]) -> Read:
     """Settings from a command line and the environment.
 
     Args:
         settings: Their class; its `env_prefix` is that of the variables.
         argv: The arguments after the subcommand.
-        renamed: The new field by the old one; old flags and variables are refused with the new name.
-        removed: What to use instead, by the removed field.
 
     Raises:
         CommandLineError: With every wrong flag or variable named.
         SystemExit: After `--help`.
     """
-    prefix = settings.model_config.get("env_prefix", "")
-    given = {argument.partition("=")[0] for argument in argv} | os.environ.keys()
-    outdated = []
-    for name in (flag, lambda field: (prefix + field).upper()):
-        outdated += [
-            f"{name(old)} is now {name(new)}" for old, new in (renamed or {}).items() if name(old) in given
-        ]
-        outdated += [
-            f"{name(old)} was removed: {reason}"
-            for old, reason in (removed or {}).items()
-            if name(old) in given
-        ]
-    if outdated:
-        raise CommandLineError("; ".join(outdated))
     try:
         return settings(_cli_parse_args=list(argv), _cli_exit_on_error=False)
     except PydanticSettingsError as error:

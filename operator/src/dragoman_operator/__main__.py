@@ -20,7 +20,7 @@ from dragoman_operator.controller import handlers
 from dragoman_operator.controller.runtime import Runtime
 from dragoman_operator.errors import OperatorError
 from dragoman_operator.metrics import Metrics
-from dragoman_operator.settings import RENAMED, Settings, unknown_variables
+from dragoman_operator.settings import Settings, unknown_variables
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ _QUIET = ("kopf.objects", "kubernetes", "aiohttp", "asyncio")
 def main(argv: list[str]) -> int:
     """Run the operator until SIGTERM or SIGINT; 0, or 1 or 2 with the reason on standard error."""
     try:
-        settings = read_command_line(Settings, argv, RENAMED)
+        settings = read_command_line(Settings, argv)
         if unknown := unknown_variables(os.environ):
             raise CommandLineError(f"unknown environment: {', '.join(unknown)}")
     except CommandLineError as error:

@@ -17,9 +17,6 @@ from dragoman_contract.http import OPERATOR_HEALTH_PORT, OPERATOR_METRICS_PORT
 
 ENV_PREFIX = "DRAGOMAN_OPERATOR_"
 
-RENAMED = {"tick_s": "autoscaling_interval_s"}
-"""Settings of earlier versions."""
-
 _SERVICE_LINK = re.compile(r"_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)$")
 """Variables that Kubernetes puts into every pod for a Service of a like name (enableServiceLinks)."""
 

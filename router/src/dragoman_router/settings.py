@@ -18,19 +18,6 @@ from dragoman_contract.http import ROUTER_ADMIN_PORT, ROUTER_PORT, WRITE_TIMEOUT
 from dragoman_contract.routing import REQUEST_TIMEOUT_S
 from dragoman_router.errors import SettingsError
 
-RENAMED = {
-    "max_held": "max_queued_requests",
-    "max_held_bytes": "max_queued_bytes",
-    "max_held_s": "max_queue_s",
-    "drain_notice_s": "lame_duck_s",
-    "usage_first_day": "quota_reset_day",
-}
-"""Fields of earlier versions."""
-REMOVED = dict.fromkeys(
-    ("usage_configmap", "usage_interval_s", "glossary_namespace"),
-    "routers share usage of keys and glossaries through Redis, see --state-url",
-)
-"""Fields of earlier versions, and what replaces them."""
 STATE_SCHEMES = ("redis", "rediss", "valkey", "valkeys")
 
 
@@ -319,6 +306,6 @@ def read_settings(argv: list[str]) -> Settings:
         SystemExit: After `--help`.
     """
     try:
-        return read_command_line(Settings, argv, RENAMED, REMOVED)
+        return read_command_line(Settings, argv)
     except CommandLineError as error:
         raise SettingsError(str(error)) from error

@@ -26,21 +26,6 @@ KUBERNETES_TERMINATION_LOG = Path("/dev/termination-log")
 """Where a kubelet reads a container's termination message by default."""
 
 
-RENAMED = {
-    "cache_bytes": "translation_cache_bytes",
-    "gather_steps": "prefill_schedule_interval",
-    "refuse_late": "deadline_aware_admission",
-    "wedged_after_s": "stall_timeout_s",
-    "whole_answers": "coalesce_outputs",
-}
-"""New names of settings; the old ones, and their variables, are refused with the new one."""
-
-REMOVED = dict.fromkeys(
-    ("deepl_character_limit", "max_characters"), "quotas are those of API keys at a router (characterLimit)"
-)
-"""Settings of earlier versions, and what replaces them."""
-
-
 class Settings(CommandSettings):
     """The settings of one engine pod; immutable once read."""
 
@@ -407,6 +392,6 @@ def read_settings(argv: list[str]) -> Settings:
         SystemExit: After `--help`.
     """
     try:
-        return read_command_line(Settings, argv, RENAMED, REMOVED)
+        return read_command_line(Settings, argv)
     except CommandLineError as error:
         raise SettingsError(str(error)) from error

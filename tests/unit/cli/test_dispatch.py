@@ -55,14 +55,6 @@ def test_an_unknown_command_is_named(capsys: pytest.CaptureFixture[str]) -> None
     assert "no command 'translte'" in capsys.readouterr().err
 
 
-def test_a_former_name_runs_the_command_that_replaced_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(cli, "entry_point", lambda _: None)
-    assert main(["local", "up"]) == 1
-    assert "dragoman devcluster: not in this installation" in capsys.readouterr().err
-
-
 def test_help_and_distributions_have_the_same_commands() -> None:
     assert {name: command.requirement.partition("[")[0] for name, command in COMMANDS.items()} == declared()
 

@@ -4,9 +4,6 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from dragoman_contract.command_line import CommandLineError, read_command_line
 
-RENAMED = {"max_held": "max_queued"}
-REMOVED = {"shared": "set --state-url"}
-
 
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="PART_", extra="forbid", cli_kebab_case=True)
@@ -16,7 +13,7 @@ class Settings(BaseSettings):
 
 
 def read(*argv: str) -> Settings:
-    return read_command_line(Settings, argv, RENAMED, REMOVED)
+    return read_command_line(Settings, argv)
 
 
 def test_flags_come_before_variables(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,18 +28,9 @@ def test_flags_come_before_variables(monkeypatch: pytest.MonkeyPatch) -> None:
         ([], "--model is required"),
         (["--model=m", "--max-queued=-1"], "--max-queued: input should be greater than or equal to 0"),
         (["--model=m", "--max-queud=1"], "no option --max-queud; did you mean --max-queued?"),
-        (["--max-held", "1"], "--max-held is now --max-queued"),
-        (["--max-held=1"], "--max-held is now --max-queued"),
-        (["--shared"], "--shared was removed: set --state-url"),
     ],
 )
 def test_each_error_is_a_sentence(argv: list[str], message: str) -> None:
     with pytest.raises(CommandLineError) as raised:
         read(*argv)
     assert str(raised.value) == message
-
-
-def test_variables_of_earlier_versions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PART_MAX_HELD", "3")
-    with pytest.raises(CommandLineError, match=r"^PART_MAX_HELD is now PART_MAX_QUEUED$"):
-        read("--model=m")

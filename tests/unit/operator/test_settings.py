@@ -75,8 +75,6 @@ def test_command_line_errors_are_one_line(
 ) -> None:
     assert main(["--lease-retry-s", "30"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
-    assert main(["--tick-s", "1"]) == 2
-    assert "--tick-s is now --autoscaling-interval-s" in capsys.readouterr().err
     monkeypatch.setenv("DRAGOMAN_OPERATOR_IMAGE", "x")
     assert main([]) == 2
     assert "DRAGOMAN_OPERATOR_IMAGE" in capsys.readouterr().err

@@ -37,9 +37,6 @@ from dragoman_service.engine.protocol import (
 from dragoman_service.errors import ModelLoadError, SettingsError
 from dragoman_service.settings import Settings
 
-RENAMED = {"most_seqs": "oom_above_seqs", "wedge_after": "stall_after"}
-"""New names of a script's arguments; both are accepted."""
-
 CHARS_PER_TOKEN = 4
 """About what subword tokenizers make of European languages."""
 
@@ -102,8 +99,7 @@ def script_from(settings: Settings) -> Script:
         "scheduling_policy": "priority" if settings.scheduling_policy == "shortest" else None,
     }
     defaults = Script()
-    given = {RENAMED.get(name, name): value for name, value in settings.engine_args.items()}
-    arguments = merged(typed, given, [known.name for known in fields(Script)])
+    arguments = merged(typed, settings.engine_args, [known.name for known in fields(Script)])
     for name, value in arguments.items():
         expected = type(getattr(defaults, name))
         if not isinstance(value, (int, float) if expected is float else expected) or isinstance(value, bool):
