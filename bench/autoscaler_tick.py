@@ -25,10 +25,10 @@ from dragoman_operator.api.v1alpha1 import parse
 from dragoman_operator.autoscaling.decision.objective import EVERY_S, with_kept
 from dragoman_operator.autoscaling.decision.values import ARRIVALS, History, Policy
 from dragoman_operator.autoscaling.loop import Autoscaler
-from dragoman_operator.autoscaling.sources.pods import PodMetrics
-from dragoman_operator.autoscaling.sources.prometheus import PrometheusServers
-from dragoman_operator.autoscaling.sources.routers import Routers
 from dragoman_operator.controller.ticker import Ticker
+from dragoman_operator.scraping.pods import PodMetrics
+from dragoman_operator.scraping.prometheus import PrometheusServers
+from dragoman_operator.scraping.routers import Routers
 
 TICK_S = 5.0
 TIMEOUT_S = 2.0

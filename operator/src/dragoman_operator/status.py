@@ -22,7 +22,7 @@ from dragoman_operator.api.languages import unknown_tags
 from dragoman_operator.api.status import Condition, ConditionValue, Scaling, Status
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision.values import Proposal, Rule, count_of
-from dragoman_operator.autoscaling.status import (
+from dragoman_operator.autoscaling.view import (
     ScalingView,
     changes,
     mode_of,

@@ -6,14 +6,14 @@ import pytest
 from prometheus_client.samples import Sample
 
 from dragoman_operator.autoscaling.decision.values import ReplicaSample
-from dragoman_operator.autoscaling.sources.engine_metrics import (
+from dragoman_operator.autoscaling.inputs import replica_sample
+from dragoman_operator.errors import MetricsError
+from dragoman_operator.scraping.engine_metrics import (
     LOAD_NAMES,
-    EngineMetrics,
     read_page,
     read_samples,
-    replica_sample,
 )
-from dragoman_operator.errors import MetricsError
+from dragoman_operator.scraping.values import EngineMetrics, Reading
 
 NEW = """\
 # HELP vllm:num_requests_running Number of requests in model execution batches.
@@ -55,8 +55,8 @@ dragoman_admission_refusals_total{{model_name="demo",reason="tokens"}} 2.0
 """
     before, now = (read(NEW + refusals.format(count), at) for count, at in ((5, 10.0), (25, 12.0)))
     assert (before.refused, now.refused) == (7.0, 27.0)
-    assert replica_sample(now, before).refused_per_s == 10.0
-    assert replica_sample(before, None).refused_per_s is None
+    assert replica_sample(Reading(now, before)).refused_per_s == 10.0
+    assert replica_sample(Reading(before)).refused_per_s is None
 
 
 def test_engines_of_one_pod_are_added_up_and_their_caches_averaged() -> None:
@@ -100,7 +100,7 @@ def test_not_a_number_is_missing() -> None:
     ids=["first", "rose", "stood", "restarted", "was missing", "same moment"],
 )
 def test_rate_of_finished_requests(before: EngineMetrics | None, rate: float | None) -> None:
-    assert replica_sample(read(NEW), before) == ReplicaSample(10.0, 16.0, 41.0, 0.25, rate)
+    assert replica_sample(Reading(read(NEW), before)) == ReplicaSample(10.0, 16.0, 41.0, 0.25, rate)
 
 
 @pytest.mark.parametrize("value", [-1.0, 1e300])

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.autoscaling.decision.values import ReplicaSample, TotalLoad
-from dragoman_operator.autoscaling.starts import Starts, samples_of
+from dragoman_operator.autoscaling.decision.values import ReplicaSample
+from dragoman_operator.autoscaling.inputs import samples_of
+from dragoman_operator.autoscaling.starts import Starts
 from dragoman_operator.autoscaling.writes import MAX_COST, deletion_cost
 from dragoman_operator.observed.snapshot import EnginePod, engine_pods, own_pods, own_replica_sets
+from dragoman_operator.scraping.values import EngineMetrics, Reading, TotalLoad
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "demo-1", "uid": "rs", "controller": True}
 
@@ -117,11 +119,11 @@ def test_starts_that_are_not_plausible_are_not_read_back(fields: Any) -> None:
 
 
 def test_samples_count_desired_replicas_without_a_pod() -> None:
-    scraped = {"uid-a": ReplicaSample(T0, 1.0, 2.0)}
+    scraped = {"uid-a": Reading(EngineMetrics(T0, 1.0, 2.0))}
     pods = [pod("a"), pod("b"), pod("c", ready=False, start_s=10)]
     load = TotalLoad(queued=3, not_reporting=1)
     samples = samples_of(5, T0 + 50, pods, scraped, load, Starts((30.0,)), T0 + 60)
-    assert samples.replicas == (scraped["uid-a"], ReplicaSample(None))
+    assert samples.replicas == (ReplicaSample(T0, 1.0, 2.0), ReplicaSample(None))
     assert (samples.desired, samples.pending, samples.pending_s) == (5, 3, 50.0)
     assert (samples.queued, samples.routers_not_reporting, samples.time_to_ready_s) == (3.0, 1, 30.0)
 
@@ -140,8 +142,8 @@ def test_starts_may_be_cancelled_of_pods_that_were_never_ready_and_not_in_a_roll
 
 
 def test_deletion_cost_is_the_number_of_requests_and_the_maximum_without_metrics() -> None:
-    samples = [ReplicaSample(T0, 2.0, 5.0), ReplicaSample(T0, 1.0, 0.0), None]
-    assert [deletion_cost(sample) for sample in samples] == [7, 1, MAX_COST]
+    readings = [Reading(EngineMetrics(T0, 2.0, 5.0)), Reading(EngineMetrics(T0, 1.0, 0.0)), None]
+    assert [deletion_cost(reading) for reading in readings] == [7, 1, MAX_COST]
 
 
 def owned(pod: dict[str, Any], **owner: Any) -> dict[str, Any]:

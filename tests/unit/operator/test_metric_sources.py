@@ -14,7 +14,7 @@ from dragoman_kube.errors import RefusedError, UnavailableError
 from dragoman_kube.kinds import Kind
 from dragoman_kube.objects import Key
 from dragoman_operator.api.scaling import Prometheus
-from dragoman_operator.autoscaling.sources.prometheus import PrometheusServers
+from dragoman_operator.scraping.prometheus import PrometheusServers
 
 NOWHERE = "http://user:secret@127.0.0.1:9"
 

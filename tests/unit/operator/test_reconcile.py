@@ -15,7 +15,7 @@ from dragoman_kube.events import EventRecorder
 from dragoman_kube.kinds import DEPLOYMENT, DISRUPTION_BUDGET, HPA, POD, REPLICA_SET, SERVICE, Kind
 from dragoman_kube.objects import Key
 from dragoman_operator.autoscaling.decision.values import Rule
-from dragoman_operator.autoscaling.status import ScalingView
+from dragoman_operator.autoscaling.view import ScalingView
 from dragoman_operator.autoscaling.writes import REWRITE_EVERY_S, SpecReplicas
 from dragoman_operator.controller.cache import CACHED_KINDS, Cache
 from dragoman_operator.controller.reconcile import KEDA_S, MOUNTING_S, REFUSED_S, SOON_S, Reconciler

@@ -20,20 +20,29 @@ from dragoman_operator.autoscaling.decision.values import (
     ReplicaSample,
     Rule,
     Signals,
-    TotalLoad,
 )
 from dragoman_operator.autoscaling.loop import Autoscaler
-from dragoman_operator.autoscaling.sources.pods import SamplesResult
 from dragoman_operator.autoscaling.starts import Starts
-from dragoman_operator.autoscaling.status import ScalingView, decode, encode, status_fields, worth_publishing
+from dragoman_operator.autoscaling.view import ScalingView, decode, encode, status_fields, worth_publishing
 from dragoman_operator.controller.ticker import Ticker
 from dragoman_operator.observed.snapshot import EnginePod
+from dragoman_operator.scraping.values import EngineMetrics, Reading, Scrape, TotalLoad
 
 DEMO = Key("default", "demo")
 T0 = 1_767_323_045.0
 TICK_S = 5.0
 
 MakeTd = Callable[..., TranslationDeployment]
+
+
+def reading(sample: ReplicaSample, at: float) -> Reading:
+    """Two readings of a pod, a tick apart, with the rates of `sample`."""
+    rates = sample.finished_per_s, sample.refused_per_s
+    finished, refused = (None if rate is None else rate * TICK_S for rate in rates)
+    now = EngineMetrics(
+        at, sample.running, sample.waiting, sample.kv_usage, finished=finished, refused=refused
+    )
+    return Reading(now, EngineMetrics(at - TICK_S, 0.0, 0.0, finished=0.0, refused=0.0))
 
 
 class World:
@@ -99,14 +108,14 @@ class World:
     def keep(self, uids: object) -> None:
         return None
 
-    async def read(self, pods: list[EnginePod], names: tuple[str, ...]) -> SamplesResult:
+    async def read(self, pods: list[EnginePod], names: tuple[str, ...]) -> Scrape:
         if self.broken:
             raise RuntimeError("a defect")
         self.scraped |= {pod.name for pod in pods}
         answering = pods[: self.reporting]
-        samples = {pod.uid: replace(self.each, at=self.now) for pod in answering}
+        readings = {pod.uid: reading(self.each, self.now) for pod in answering}
         problems = {pod.name: "no answer within 2 s" for pod in pods[self.reporting :]}
-        return SamplesResult(samples, problems, self.failure)
+        return Scrape(readings, problems, self.failure)
 
     # The routers.
     def load(self, key: Key) -> TotalLoad:

@@ -12,15 +12,15 @@ import pytest
 from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_kube.objects import Key
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.decision.values import TotalLoad
 from dragoman_operator.autoscaling.loop import Autoscaler
-from dragoman_operator.autoscaling.sources.pods import PodMetrics
 from dragoman_operator.controller.ticker import Ticker
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.drift import signed
 from dragoman_operator.observed.snapshot import TEMPLATE_HASH, Observed, size_of
 from dragoman_operator.resources.children import Defaults
 from dragoman_operator.resources.plan import Decisions, desired_children, plan
+from dragoman_operator.scraping.pods import PodMetrics
+from dragoman_operator.scraping.values import TotalLoad
 from dragoman_operator.status import status_of, transitions
 from dragoman_operator.tuning.decision.recommendation import Recommendation
 from dragoman_operator.tuning.decision.state import fresh

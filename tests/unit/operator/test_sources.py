@@ -16,14 +16,14 @@ from aiohttp import web
 from dragoman_contract.http import ENGINE_PORT, ROUTER_ADMIN_PORT
 from dragoman_kube.objects import Key
 from dragoman_operator.api.scaling import Prometheus as PrometheusSource
-from dragoman_operator.autoscaling.decision.values import TotalLoad
-from dragoman_operator.autoscaling.sources import pods as pods_module
-from dragoman_operator.autoscaling.sources import routers as routers_module
-from dragoman_operator.autoscaling.sources.engine_metrics import LOAD_NAMES, TUNING_NAMES
-from dragoman_operator.autoscaling.sources.pods import PodMetrics
-from dragoman_operator.autoscaling.sources.prometheus import PrometheusServers
-from dragoman_operator.autoscaling.sources.routers import Routers
 from dragoman_operator.observed.snapshot import EnginePod
+from dragoman_operator.scraping import pods as pods_module
+from dragoman_operator.scraping import routers as routers_module
+from dragoman_operator.scraping.engine_metrics import LOAD_NAMES, TUNING_NAMES
+from dragoman_operator.scraping.pods import PodMetrics
+from dragoman_operator.scraping.prometheus import PrometheusServers
+from dragoman_operator.scraping.routers import Routers
+from dragoman_operator.scraping.values import TotalLoad
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -81,9 +81,9 @@ async def test_only_ready_pods_are_scraped(http: aiohttp.ClientSession) -> None:
         result = await metrics.read(
             [pod("a", f"{NET}.0.1"), pod("b", f"{NET}.0.2", ready=False), pod("c", f"{NET}.0.3")]
         )
-    sample = result.samples["uid-a"]
+    sample = result.readings["uid-a"].now
     assert (sample.running, sample.waiting) == (3, 4)
-    assert result.samples.keys() == {"uid-a"}
+    assert result.readings.keys() == {"uid-a"}
     assert result.problems == {"c": "cannot be reached: Connection refused"}
 
 
@@ -94,10 +94,10 @@ async def test_unresponsive_pod_keeps_its_last_sample_with_its_time(http: aiohtt
         await metrics.read([pod("a", f"{NET}.0.1")])
     now[0] = 105.0
     result = await metrics.read([pod("a", f"{NET}.0.1")])
-    assert result.samples["uid-a"].at == 100.0
+    assert result.readings["uid-a"].now.at == 100.0
     assert result.problems.keys() == {"a"}
     metrics.keep(set())
-    assert (await metrics.read([pod("a", f"{NET}.0.1")])).samples == {}
+    assert (await metrics.read([pod("a", f"{NET}.0.1")])).readings == {}
 
 
 async def test_only_scrapes_of_the_same_metrics_are_compared(http: aiohttp.ClientSession) -> None:
@@ -109,7 +109,7 @@ async def test_only_scrapes_of_the_same_metrics_are_compared(http: aiohttp.Clien
         ]
     results.append(await metrics.read(pods, TUNING_NAMES))
     assert [len(result.pairs) for result in results] == [0, 1, 0, 1, 0]
-    assert results[-1].samples == results[-2].samples
+    assert results[-1].readings == results[-2].readings
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ async def test_bad_responses_are_problems(
     async with engine(f"{NET}.0.1", bad):
         result = await PodMetrics(http, 5.0).read([pod("a", f"{NET}.0.1")])
     assert problem in result.problems["a"]
-    assert result.samples == {}
+    assert result.readings == {}
 
 
 async def test_slow_pods_do_not_delay_others(
@@ -159,10 +159,10 @@ async def test_slow_pods_do_not_delay_others(
         reading = asyncio.create_task(metrics.read(slow))
         await asyncio.sleep(0)
         result = await metrics.read([pod("a", f"{NET}.0.1")])
-        assert result.samples["uid-a"].running == 1
+        assert result.readings["uid-a"].now.running == 1
         assert not reading.done()
         answered.set()
-        assert (await reading).samples.keys() == {f"uid-{each.name}" for each in slow}
+        assert (await reading).readings.keys() == {f"uid-{each.name}" for each in slow}
 
 
 async def test_more_unresponsive_pods_than_slots_are_reported_separately(
@@ -223,7 +223,7 @@ async def test_prometheus_is_queried_once_for_all(http: aiohttp.ClientSession) -
     ((query, authorization),) = queries
     assert 'namespace=~"default|other"' in query
     assert authorization == "Bearer token"
-    sample = first.samples["uid-a"]
+    sample = first.readings["uid-a"].now
     assert (sample.at, sample.running, sample.waiting) == (50.0, 2, 9)
     assert 'namespace="default", pod="b"' in first.problems["b"]
     assert first.failure is None
@@ -284,7 +284,7 @@ async def test_unreachable_prometheus_keeps_the_last_samples(http: aiohttp.Clien
     source.begin([("default", OWN)])
     result = await source.read("default", OWN, pods)
     assert result.failure == f"http://{NET}.2.1:9090/prom: cannot be reached: Connection refused"
-    assert result.samples["uid-a"].at == 50.0
+    assert result.readings["uid-a"].now.at == 50.0
 
 
 class Router:

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from dragoman_contract.languages import Languages
 from dragoman_kube.kinds import DEPLOYMENT, DISRUPTION_BUDGET, HPA, NETWORK_POLICY, SERVICE, SERVICE_ACCOUNT
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, TranslationDeploymentSpec, parse
-from dragoman_operator.autoscaling.status import policy_of
+from dragoman_operator.autoscaling.inputs import policy_of
 from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS
 from dragoman_operator.resources.children import Defaults, scaled_object, trigger_authentication
 from dragoman_operator.resources.plan import desired_children, version_of

@@ -13,7 +13,7 @@ import pytest
 from dragoman_kube.kinds import HPA, SERVICE
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision.values import Rule
-from dragoman_operator.autoscaling.status import ScalingView
+from dragoman_operator.autoscaling.view import ScalingView
 from dragoman_operator.observed.snapshot import Download, Observed
 from dragoman_operator.resources.children import Defaults
 from dragoman_operator.resources.plan import Decisions, Plan, plan

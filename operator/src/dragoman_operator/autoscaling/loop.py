@@ -18,25 +18,25 @@ from dragoman_operator.api.scaling import Prometheus
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision.observation import STALE_TICKS
 from dragoman_operator.autoscaling.decision.recommend import recommend, request
-from dragoman_operator.autoscaling.decision.values import History, TotalLoad
-from dragoman_operator.autoscaling.sources.engine_metrics import LOAD_NAMES
-from dragoman_operator.autoscaling.sources.pods import SamplesResult
-from dragoman_operator.autoscaling.sources.prometheus import PrometheusServers
-from dragoman_operator.autoscaling.sources.routers import Routers
-from dragoman_operator.autoscaling.starts import Starts, samples_of
-from dragoman_operator.autoscaling.status import (
+from dragoman_operator.autoscaling.decision.values import History
+from dragoman_operator.autoscaling.inputs import policy_of, samples_of
+from dragoman_operator.autoscaling.starts import Starts
+from dragoman_operator.autoscaling.view import (
     CLOCKS_DIFFER_S,
     ScalingView,
     decode,
     max_start_s,
     metrics_state,
     mode_of,
-    policy_of,
     resumed,
     stored_metrics,
     worth_publishing,
 )
 from dragoman_operator.observed.snapshot import EnginePod, Manifest
+from dragoman_operator.scraping.engine_metrics import LOAD_NAMES
+from dragoman_operator.scraping.prometheus import PrometheusServers
+from dragoman_operator.scraping.routers import Routers
+from dragoman_operator.scraping.values import Scrape, TotalLoad
 
 log = logging.getLogger(__name__)
 
@@ -131,7 +131,7 @@ class Autoscaler:
         """Decide at once for an object without replicas: a router has a queued request for it."""
         deployment = self._deployments.get(key)
         if deployment is not None and deployment.latest.replicas == 0:
-            self._decide(key, deployment, [], SamplesResult(failure=deployment.failure))
+            self._decide(key, deployment, [], Scrape(failure=deployment.failure))
 
     def deployments(self) -> Mapping[Key, Scaled]:
         """The objects that are scaled, for the metrics."""
@@ -150,9 +150,7 @@ class Autoscaler:
         )
         return dict(self._deployments)
 
-    async def evaluate(
-        self, key: Key, deployment: Scaled, pods: list[EnginePod], scraped: SamplesResult
-    ) -> None:
+    async def evaluate(self, key: Key, deployment: Scaled, pods: list[EnginePod], scraped: Scrape) -> None:
         """Decide for one object, by the metrics of its pods or of its Prometheus."""
         if self._is_quiet(key, deployment, pods, scraped):
             return
@@ -162,7 +160,7 @@ class Autoscaler:
         if self._deployments.get(key) is deployment:
             self._decide(key, deployment, pods, scraped)
 
-    def _is_quiet(self, key: Key, deployment: Scaled, pods: list[EnginePod], scraped: SamplesResult) -> bool:
+    def _is_quiet(self, key: Key, deployment: Scaled, pods: list[EnginePod], scraped: Scrape) -> bool:
         """Whether another decision would be the last one: at the minimum, without pods, load and failures."""
         latest, scaling = deployment.latest, deployment.td.spec.autoscaling
         return (
@@ -175,7 +173,7 @@ class Autoscaler:
             and abs(self._clock() - latest.at) < QUIET_EVERY_S
         )
 
-    def _decide(self, key: Key, deployment: Scaled, pods: list[EnginePod], scraped: SamplesResult) -> None:
+    def _decide(self, key: Key, deployment: Scaled, pods: list[EnginePod], scraped: Scrape) -> None:
         before, now = self._last(deployment)
         load = self._routers.load(key)
         deployment.scrape_interval_s = scraped.interval_s or deployment.scrape_interval_s
@@ -184,7 +182,7 @@ class Autoscaler:
             before.replicas,
             deployment.requested_at_s,
             pods,
-            scraped.samples,
+            scraped.readings,
             load,
             deployment.starts,
             now,

@@ -1,13 +1,12 @@
-"""Startup times of replicas, and the input of the decision."""
+"""Startup times of replicas."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from dragoman_operator.autoscaling.decision.values import ReplicaSample, Samples, TotalLoad
 from dragoman_operator.observed.snapshot import EnginePod
 
 MAX_STARTS = 5
@@ -73,33 +72,3 @@ class Starts:
             newest_s=min(newest_s, now) if isinstance(newest_s, int | float) else now,
             starting=frozenset(map(str, starting[:MAX_STARTING]) if isinstance(starting, list) else ()),
         )
-
-
-def samples_of(
-    desired: int,
-    requested_at_s: float,
-    pods: Sequence[EnginePod],
-    samples: Mapping[str, ReplicaSample],
-    load: TotalLoad,
-    starts: Starts,
-    now: float,
-) -> Samples:
-    """The input of `recommend`.
-
-    Replicas without a pod are as old as the last change of `desired`, at `requested_at_s`.
-    """
-    ready = [pod for pod in pods if pod.ready]
-    waiting = [pod.changed_s for pod in pods if not pod.ready]
-    if desired > len(pods):
-        waiting.append(requested_at_s)
-    rollout = len({pod.template for pod in pods}) > 1
-    return Samples(
-        desired=desired,
-        replicas=tuple(samples.get(pod.uid, ReplicaSample(None)) for pod in ready),
-        pending=max(0, max(len(pods), desired) - len(ready)),
-        pending_s=max(0.0, now - min(waiting)) if waiting else 0.0,
-        cancellable=0 if rollout else sum(pod.uid in starts.starting for pod in pods),
-        queued=float(load.queued),
-        time_to_ready_s=starts.time_to_ready_s,
-        routers_not_reporting=load.not_reporting,
-    )

@@ -14,9 +14,9 @@ from dragoman_kube.client import KubeClient
 from dragoman_kube.errors import NotFoundError, RefusedError
 from dragoman_kube.kinds import POD
 from dragoman_kube.objects import Key, annotations_of, key_of, uid_of
-from dragoman_operator.autoscaling.decision.values import ReplicaSample
-from dragoman_operator.autoscaling.sources.pods import PodMetrics
 from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT, Manifest, engine_pods
+from dragoman_operator.scraping.pods import PodMetrics
+from dragoman_operator.scraping.values import Reading
 
 log = logging.getLogger(__name__)
 
@@ -90,19 +90,21 @@ MAX_COST = 2_147_483_647
 """The maximum cost in Kubernetes."""
 
 
-def deletion_cost(sample: ReplicaSample | None) -> int:
+def deletion_cost(reading: Reading | None) -> int:
     """The number of requests of a pod; the maximum without metrics.
 
     Pods that are not ready are terminated first, regardless of cost.
     """
-    return MAX_COST if sample is None else min(round(sample.running + sample.waiting), MAX_COST - 1)
+    if reading is None:
+        return MAX_COST
+    return min(round(reading.now.running + reading.now.waiting), MAX_COST - 1)
 
 
 class DeletionCosts:
     """Sets the deletion cost of pods to their number of requests.
 
     Args:
-        http: The session. Pods are scraped again, because their last samples are up to a tick old.
+        http: The session. Pods are scraped again, because what was read last is up to a tick old.
         timeout_s: Timeout per pod. A pod that exceeds it counts as the busiest, so this does not depend on the tick.
         seen_s: Seconds for Kubernetes' controllers to observe the costs. They watch pods and replica counts
             separately; one that sees the count first treats a pod without a cost as idle.
@@ -128,7 +130,7 @@ class DeletionCosts:
         found = await PodMetrics(self._http, self._timeout_s).read(pods)
         changed = False
         for pod in pods:
-            cost = str(deletion_cost(found.samples.get(pod.uid)))
+            cost = str(deletion_cost(found.readings.get(pod.uid)))
             if annotations[pod.uid].get(DELETION_COST) == cost:
                 continue
             changed = True

@@ -18,8 +18,8 @@ import aiohttp
 from dragoman_contract.http import ENGINE_PORT, STARTUP_PATH
 from dragoman_kube.objects import Key, is_deleting, uid_of
 from dragoman_operator.api.labels import FETCH_CONTAINER
-from dragoman_operator.autoscaling.sources.pods import read_body
 from dragoman_operator.observed.snapshot import Download, Manifest
+from dragoman_operator.scraping.pods import read_body
 
 log = logging.getLogger(__name__)
 

@@ -27,9 +27,6 @@ from dragoman_kube.objects import Key
 from dragoman_kube.work_queue import WorkQueue
 from dragoman_operator.api.labels import MANAGED_BY
 from dragoman_operator.autoscaling.loop import Autoscaler
-from dragoman_operator.autoscaling.sources.pods import PodMetrics
-from dragoman_operator.autoscaling.sources.prometheus import PrometheusServers
-from dragoman_operator.autoscaling.sources.routers import Routers
 from dragoman_operator.autoscaling.writes import DeletionCosts, SpecReplicas
 from dragoman_operator.controller.cache import Cache, CacheCheck
 from dragoman_operator.controller.downloads import Downloads
@@ -43,6 +40,9 @@ from dragoman_operator.metrics import Metrics, ObjectCollector, ScalingCollector
 from dragoman_operator.observed.diagnosis import MOUNT_EVENT
 from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT, Manifest
 from dragoman_operator.resources.children import Defaults
+from dragoman_operator.scraping.pods import PodMetrics
+from dragoman_operator.scraping.prometheus import PrometheusServers
+from dragoman_operator.scraping.routers import Routers
 from dragoman_operator.settings import Settings
 from dragoman_operator.tuning.loop import Tuner
 

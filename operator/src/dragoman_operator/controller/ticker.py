@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 from dragoman_kube.objects import Key
 from dragoman_kube.work_queue import BACKOFF
 from dragoman_operator.autoscaling.loop import Autoscaler
-from dragoman_operator.autoscaling.sources.pods import PodMetrics, SamplesResult
 from dragoman_operator.observed.snapshot import EnginePod, Manifest, engine_pods, own_pods
+from dragoman_operator.scraping.pods import PodMetrics
+from dragoman_operator.scraping.values import Scrape
 from dragoman_operator.tuning.loop import Tuner
 
 log = logging.getLogger(__name__)
@@ -100,7 +101,7 @@ class Ticker:
         now = self._clock()
         parts = [each for each in due.parts.items() if now >= self._failures.get((each[0], key), (0, 0.0))[1]]
         names = max((found.names for _, found in parts), key=len, default=())
-        scraped = None if names else SamplesResult()
+        scraped = None if names else Scrape()
         for name, found in parts:
             with self.guarded(name, key):
                 scraped = scraped or await self._metrics.read(due.pods, names)

@@ -36,7 +36,7 @@ from dragoman_operator.api.labels import child, selector
 from dragoman_operator.api.pods import PROGRESS_MARGIN_S
 from dragoman_operator.api.scaling import Autoscaling
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.status import policy_of
+from dragoman_operator.autoscaling.inputs import policy_of
 from dragoman_operator.resources.pod import START_PERIOD_S, is_fetched, start_attempts, start_cache_secret
 
 

@@ -20,7 +20,7 @@ from dragoman_kube.kinds import (
 )
 from dragoman_kube.objects import annotations_of, controller_of, is_deleting
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.status import ScalingView, sizing
+from dragoman_operator.autoscaling.view import ScalingView, sizing
 from dragoman_operator.observed.drift import APPLIED, Applied, as_made, is_superset, signed
 from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS, NOTHING, Manifest, Observed
 from dragoman_operator.resources.children import (

@@ -14,9 +14,9 @@ from typing import ClassVar
 from dragoman_kube.objects import Key
 from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.sources.engine_metrics import TUNING_NAMES
-from dragoman_operator.autoscaling.sources.pods import SamplesResult
 from dragoman_operator.observed.snapshot import EnginePod, Observed
+from dragoman_operator.scraping.engine_metrics import TUNING_NAMES
+from dragoman_operator.scraping.values import Scrape
 from dragoman_operator.tuning.decision.measurements import Measurements
 from dragoman_operator.tuning.decision.state import Observation, State, adopted, next_step, observe, resumed
 from dragoman_operator.tuning.view import (
@@ -93,7 +93,7 @@ class Tuner:
         """Start of a tick: the objects to evaluate."""
         return dict(self._deployments)
 
-    async def evaluate(self, key: Key, known: Tuned, pods: list[EnginePod], scraped: SamplesResult) -> None:
+    async def evaluate(self, key: Key, known: Tuned, pods: list[EnginePod], scraped: Scrape) -> None:
         """Measure one object, and recommend at the end of a window."""
         if self._deployments.get(key) is not known:
             return
@@ -103,7 +103,7 @@ class Tuner:
             (known.settled,) = templates
         if templates != {known.settled} or any(pod.ready and now - pod.changed_s < RAMP_S for pod in pods):
             # Fewer pods have all the load, and old ones are not what the spec describes.
-            scraped = SamplesResult()
+            scraped = Scrape()
             if not known.state.current.samples:
                 known.state = replace(known.state, current=Measurements(started=now))
         sizes = {pod.uid: pod.max_num_seqs for pod in pods}

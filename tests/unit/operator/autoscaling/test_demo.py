@@ -9,7 +9,7 @@ import yaml
 
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
 from dragoman_operator.autoscaling.decision.values import Rule
-from dragoman_operator.autoscaling.status import policy_of
+from dragoman_operator.autoscaling.inputs import policy_of
 
 EXAMPLE = Path(__file__).parents[4] / "examples/demo.yaml"
 

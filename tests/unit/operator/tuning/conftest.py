@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from dragoman_operator.autoscaling.sources.engine_metrics import EngineMetrics
+from dragoman_operator.scraping.values import EngineMetrics
 from dragoman_operator.tuning.decision.measurements import Measurements
 
 T0 = 1_767_323_000.0

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_operator.autoscaling.sources.engine_metrics import EngineMetrics
+from dragoman_operator.scraping.values import EngineMetrics
 from dragoman_operator.tuning.decision.measurements import LADDER, Evidence, Measurements, Point, evidence
 from dragoman_operator.tuning.decision.recommendation import (
     HEADROOM,

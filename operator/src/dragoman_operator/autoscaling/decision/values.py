@@ -279,20 +279,6 @@ class ReplicaSample:
 
 
 @dataclass(frozen=True, slots=True)
-class TotalLoad:
-    """Load of one TranslationDeployment, summed over all routers.
-
-    Attributes:
-        in_flight: Requests sent to replicas and unfinished.
-        not_reporting: Routers without a recent report; they may have queued requests.
-    """
-
-    queued: int = 0
-    in_flight: int = 0
-    not_reporting: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Samples:
     """One deployment at one time.
 

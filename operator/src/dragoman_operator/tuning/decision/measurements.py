@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import PlainSerializer
 
-from dragoman_operator.autoscaling.sources.engine_metrics import EngineMetrics
+from dragoman_operator.scraping.values import EngineMetrics
 
 LADDER = (
     *(1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter
 
 from dragoman_operator.api.status import decode_state, encode_state
-from dragoman_operator.autoscaling.sources.engine_metrics import EngineMetrics
+from dragoman_operator.scraping.values import EngineMetrics
 from dragoman_operator.tuning.decision.measurements import LADDER, Evidence, Measurements, evidence
 from dragoman_operator.tuning.decision.recommendation import Bounds, Recommendation, recommend_max_num_seqs
 

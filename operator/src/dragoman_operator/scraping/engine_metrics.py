@@ -8,13 +8,12 @@ Source: https://docs.vllm.ai/en/latest/usage/metrics/ and vllm/v1/metrics/logger
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from dragoman_operator.autoscaling.decision.values import ReplicaSample
 from dragoman_operator.errors import MetricsError
+from dragoman_operator.scraping.values import EngineMetrics
 
 RUNNING = "vllm:num_requests_running"
 WAITING = "vllm:num_requests_waiting"
@@ -40,33 +39,6 @@ TUNING_NAMES = (
 
 MAX_COUNTER = 1e15
 """Maximum of a plausible counter; NaN, infinity and negative values are ignored."""
-
-
-@dataclass(frozen=True, slots=True)
-class EngineMetrics:
-    """Metrics of one pod, summed over its engines, at one time in Unix seconds; None: not reported.
-
-    Attributes:
-        kv_usage: Mean KV cache usage, 0 to 1.
-        tokens: Output tokens.
-        decode_s: Decode time, summed over finished sequences; `decode_n` tokens are in it.
-        queue_s: Queue time, summed over `queue_n` requests.
-        finished: Finished requests, failed ones included.
-        refused: Requests refused because the queue was full.
-    """
-
-    at: float
-    running: float
-    waiting: float
-    kv_usage: float | None = None
-    tokens: float | None = None
-    decode_s: float | None = None
-    decode_n: float | None = None
-    queue_s: float | None = None
-    queue_n: float | None = None
-    finished: float | None = None
-    preemptions: float | None = None
-    refused: float | None = None
 
 
 def read_page(page: str, names: tuple[str, ...], at: float) -> EngineMetrics:
@@ -119,17 +91,3 @@ def read_samples(samples: Iterable[Sample], at: float) -> EngineMetrics:
         preemptions=total(PREEMPTIONS),
         refused=total(REFUSED),
     )
-
-
-def replica_sample(now: EngineMetrics, before: EngineMetrics | None) -> ReplicaSample:
-    """A pod's sample for the autoscaler; without rates for the first metrics and after a restart of the engine."""
-    finished = refused = None
-    if before is not None and now.at > before.at:
-        finished = _rate(now.finished, before.finished, now.at - before.at)
-        refused = _rate(now.refused, before.refused, now.at - before.at)
-    return ReplicaSample(now.at, now.running, now.waiting, now.kv_usage, finished, refused)
-
-
-def _rate(now: float | None, before: float | None, span_s: float) -> float | None:
-    """Increase of a counter per second; None if it is missing or was reset."""
-    return None if now is None or before is None or now < before else (now - before) / span_s

@@ -5,22 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterable
 from typing import NamedTuple
 
 import aiohttp
 
 from dragoman_contract.http import ENGINE_PORT, METRICS_PATH
-from dragoman_operator.autoscaling.decision.values import ReplicaSample
-from dragoman_operator.autoscaling.sources.engine_metrics import (
-    LOAD_NAMES,
-    EngineMetrics,
-    read_page,
-    replica_sample,
-)
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.snapshot import EnginePod
+from dragoman_operator.scraping.engine_metrics import LOAD_NAMES, read_page
+from dragoman_operator.scraping.values import Reading, Scrape
 
 MAX_CONCURRENT = 256
 """Maximum number of concurrent requests."""
@@ -28,33 +22,12 @@ MAX_PAGE_BYTES = 8 << 20
 """vLLM's page has about 100 KiB."""
 
 
-@dataclass(frozen=True, slots=True)
-class SamplesResult:
-    """Samples of one deployment's pods.
-
-    Attributes:
-        samples: The last sample by uid of the pod; it may be old.
-        problems: Errors of this scrape, by name of the pod.
-        failure: Error of the source as a whole; None without one.
-        interval_s: Seconds between two samples of a pod, if longer than between two reads.
-        pairs: The metrics of the scrape before and of this one, by uid, of pods that were scraped in both for the
-            same metrics.
-    """
-
-    samples: Mapping[str, ReplicaSample] = field(default_factory=dict)
-    problems: Mapping[str, str] = field(default_factory=dict)
-    failure: str | None = None
-    interval_s: float = 0.0
-    pairs: Mapping[str, tuple[EngineMetrics, EngineMetrics]] = field(default_factory=dict)
-
-
-class Scrape(NamedTuple):
-    """The last valid scrape of a pod; `before` is the one before it, of the same metrics."""
+class _Kept(NamedTuple):
+    """The last valid reading of a pod, of these metrics; whether the one before was of the same."""
 
     names: tuple[str, ...]
-    sample: ReplicaSample
-    now: EngineMetrics
-    before: EngineMetrics | None
+    reading: Reading
+    comparable: bool
 
 
 class PodMetrics:
@@ -72,21 +45,25 @@ class PodMetrics:
         self._http = http
         self._timeout_s = timeout_s
         self._clock = clock
-        self._last: dict[str, Scrape] = {}
+        self._last: dict[str, _Kept] = {}
         self._unresponsive: set[str] = set()
         self._slots = asyncio.Semaphore(MAX_CONCURRENT)
         self._slots_of_unresponsive = asyncio.Semaphore(MAX_CONCURRENT // 4)
 
-    async def read(self, pods: Iterable[EnginePod], names: tuple[str, ...] = LOAD_NAMES) -> SamplesResult:
+    async def read(self, pods: Iterable[EnginePod], names: tuple[str, ...] = LOAD_NAMES) -> Scrape:
         """Scrape these metrics of the ready pods; errors are part of the result."""
         ready = [pod for pod in pods if pod.ready and pod.address]
         problems = await asyncio.gather(*(self._read(pod, names) for pod in ready))
         known = [(pod.uid, last) for pod in ready if (last := self._last.get(pod.uid))]
         failed = {pod.uid: problem for pod, problem in zip(ready, problems, strict=True) if problem}
-        return SamplesResult(
-            samples={uid: last.sample for uid, last in known},
+        return Scrape(
+            readings={uid: last.reading for uid, last in known},
             problems={pod.name: failed[pod.uid] for pod in ready if pod.uid in failed},
-            pairs={uid: (last.before, last.now) for uid, last in known if last.before and uid not in failed},
+            pairs={
+                uid: (before, now)
+                for uid, (_, (now, before), comparable) in known
+                if before is not None and comparable and uid not in failed
+            },
         )
 
     def keep(self, uids: Container[str]) -> None:
@@ -114,9 +91,8 @@ class PodMetrics:
             slots.release()
         self._unresponsive.discard(pod.uid)
         last = self._last.get(pod.uid)
-        sample = replica_sample(now, last.now if last else None)
-        before = last.now if last and last.names == names else None
-        self._last[pod.uid] = Scrape(names, sample, now, before)
+        reading = Reading(now, last.reading.now if last else None)
+        self._last[pod.uid] = _Kept(names, reading, last is not None and last.names == names)
         return None
 
     async def _page(self, address: str) -> str:

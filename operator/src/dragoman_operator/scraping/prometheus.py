@@ -22,16 +22,11 @@ from dragoman_kube.kinds import SECRET
 from dragoman_kube.objects import Key
 from dragoman_operator.api.fields import SecretKey
 from dragoman_operator.api.scaling import Prometheus as PrometheusSource
-from dragoman_operator.autoscaling.decision.values import ReplicaSample
-from dragoman_operator.autoscaling.sources.engine_metrics import (
-    LOAD_NAMES,
-    EngineMetrics,
-    read_samples,
-    replica_sample,
-)
-from dragoman_operator.autoscaling.sources.pods import SamplesResult, describe_error, read_body
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.snapshot import EnginePod
+from dragoman_operator.scraping.engine_metrics import LOAD_NAMES, read_samples
+from dragoman_operator.scraping.pods import describe_error, read_body
+from dragoman_operator.scraping.values import EngineMetrics, Reading, Scrape
 
 MAX_RESPONSE_BYTES = 8 << 20
 """The series of some 1,500 pods. Parsed, a response takes 22 times its size, and the URL may be any tenant's."""
@@ -52,13 +47,6 @@ class Server(NamedTuple):
 
 PodName = tuple[str, str]
 """Namespace and name."""
-
-
-class PodSamples(NamedTuple):
-    """The latest sample of a pod, and the seconds since the one before; 0 for a single one."""
-
-    sample: ReplicaSample
-    interval_s: float
 
 
 class PrometheusServers:
@@ -91,7 +79,7 @@ class PrometheusServers:
         self._clock = clock
         self._namespaces: dict[str, set[str]] = {}
         self._queries: dict[Server, asyncio.Task[str | None]] = {}
-        self._samples: dict[Server, dict[PodName, PodSamples]] = {}
+        self._readings: dict[Server, dict[PodName, Reading]] = {}
         self._tokens: dict[tuple[str, SecretKey], tuple[float, str]] = {}
 
     def begin(self, sources: Iterable[tuple[str, PrometheusSource]]) -> None:
@@ -102,20 +90,18 @@ class PrometheusServers:
         self._namespaces = {}
         for namespace, chosen in sources:
             self._namespaces.setdefault(chosen.url or self._own_url, set()).add(namespace)
-        self._samples = {server: self._samples.get(server, {}) for server in self._queries}
+        self._readings = {server: self._readings.get(server, {}) for server in self._queries}
         self._queries = {}
 
     def named(self, chosen: PrometheusSource) -> str:
         """The source as text, without credentials."""
         return redacted(chosen.url or self._own_url)
 
-    async def read(
-        self, namespace: str, chosen: PrometheusSource, pods: Iterable[EnginePod]
-    ) -> SamplesResult:
+    async def read(self, namespace: str, chosen: PrometheusSource, pods: Iterable[EnginePod]) -> Scrape:
         """Samples of the ready pods of one object, which names this source; errors are part of the result."""
         url = chosen.url or self._own_url
         if not url:
-            return SamplesResult(
+            return Scrape(
                 failure="autoscaling.prometheus has no url, and the operator has no Prometheus (--prometheus-url)"
             )
         token = None
@@ -125,13 +111,13 @@ class PrometheusServers:
             elif chosen.token_secret_ref is not None:
                 token = await self._token(namespace, chosen.token_secret_ref)
         except (MetricsError, ValueError, OSError) as error:
-            return SamplesResult(failure=f"{redacted(url)}: {error}")
+            return Scrape(failure=f"{redacted(url)}: {error}")
         server = Server(url, token)
         if server not in self._queries:
             namespaces = self._namespaces.get(url, set()) | {namespace}
             self._queries[server] = asyncio.create_task(self._query(server, namespaces))
         failure = await asyncio.shield(self._queries[server])
-        return _result_of(pods, self._samples.get(server, {}), failure)
+        return _result_of(pods, self._readings.get(server, {}), failure)
 
     async def _query(self, server: Server, namespaces: set[str]) -> str | None:
         """Query one Prometheus; the problem, if there is one."""
@@ -144,7 +130,7 @@ class PrometheusServers:
                 except aiohttp.ClientConnectionError:
                     # A keep-alive connection to a Prometheus that was restarted.
                     data = await self._post(server, query(namespaces))
-            self._samples[server] = pod_samples(data)
+            self._readings[server] = pod_readings(data)
         except (MetricsError, aiohttp.ClientError, OSError, ValueError) as error:
             return f"{redacted(server.url)}: {describe_error(error, self._timeout_s)}"
         return None
@@ -188,9 +174,7 @@ class PrometheusServers:
         return token
 
 
-def _result_of(
-    pods: Iterable[EnginePod], found: Mapping[PodName, PodSamples], failure: str | None
-) -> SamplesResult:
+def _result_of(pods: Iterable[EnginePod], found: Mapping[PodName, Reading], failure: str | None) -> Scrape:
     ready = [pod for pod in pods if pod.ready]
     known = {pod.uid: one for pod in ready if (one := found.get((pod.namespace, pod.name))) is not None}
     problems = {
@@ -198,12 +182,14 @@ def _result_of(
         for pod in ready
         if pod.uid not in known and failure is None
     }
-    return SamplesResult(
-        samples={uid: one.sample for uid, one in known.items()},
+    return Scrape(
+        readings=known,
         problems=problems,
         failure=failure,
         # The minimum: a missed scrape is not the interval.
-        interval_s=min((one.interval_s for one in known.values() if one.interval_s), default=0.0),
+        interval_s=min(
+            (math.ceil(now.at - before.at) for now, before in known.values() if before), default=0.0
+        ),
     )
 
 
@@ -245,8 +231,8 @@ def query(namespaces: Iterable[str]) -> str:
     return f'{{__name__=~"{names}",namespace=~"{spaces}",pod!=""}}[{LOOKBACK}]'
 
 
-def pod_samples(data: Any) -> dict[PodName, PodSamples]:
-    """The samples of a response, by pod.
+def pod_readings(data: Any) -> dict[PodName, Reading]:
+    """The readings in a response, by pod.
 
     Raises:
         MetricsError: It is malformed.
@@ -263,11 +249,11 @@ def pod_samples(data: Any) -> dict[PodName, PodSamples]:
     except (TypeError, KeyError, ValueError) as error:
         raise MetricsError(f"malformed response: {error!r}") from error
     found = {pod: _latest(times) for pod, times in scrapes.items()}
-    return {pod: samples for pod, samples in found.items() if samples is not None}
+    return {pod: reading for pod, reading in found.items() if reading is not None}
 
 
-def _latest(scrapes: dict[float, list[Sample]]) -> PodSamples | None:
-    """The samples from the last two valid scrapes."""
+def _latest(scrapes: dict[float, list[Sample]]) -> Reading | None:
+    """The last two valid scrapes."""
     readings: list[EngineMetrics] = []
     for at in sorted(scrapes, reverse=True):
         try:
@@ -275,6 +261,5 @@ def _latest(scrapes: dict[float, list[Sample]]) -> PodSamples | None:
         except MetricsError:
             continue
         if len(readings) == 2:
-            now, before = readings
-            return PodSamples(replica_sample(now, before), math.ceil(now.at - before.at))
-    return PodSamples(replica_sample(readings[0], None), 0.0) if readings else None
+            break
+    return Reading(*readings) if readings else None

@@ -16,7 +16,6 @@ from dragoman_kube.kinds import HPA, SCALED_OBJECT
 from dragoman_kube.times import timestamp
 from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.pods import PROGRESS_MARGIN_S
-from dragoman_operator.api.scaling import DEFAULT_TARGET_QUEUE_TIME, ratio
 from dragoman_operator.api.status import (
     REASON_PATTERN,
     ConditionValue,
@@ -32,15 +31,14 @@ from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
 from dragoman_operator.autoscaling.decision.values import (
     Decision,
     History,
-    Policy,
     Proposal,
     Rule,
     Signals,
-    TotalLoad,
     count_of,
 )
 from dragoman_operator.autoscaling.starts import Starts
 from dragoman_operator.observed.snapshot import EnginePod, Manifest, Observed
+from dragoman_operator.scraping.values import TotalLoad
 
 CLOCKS_DIFFER_S = 60.0
 """Maximum by which the clock of the previous decision may be ahead."""
@@ -86,30 +84,6 @@ class ScalingView:
     starts: Starts = field(default_factory=Starts)
     observed_spec_replicas: int | None = None
     restored: bool = False
-
-
-def policy_of(spec: TranslationDeploymentSpec, tick_s: float, interval_s: float = 0.0) -> Policy:
-    """The autoscaler's bounds and targets, of a spec with `autoscaling`.
-
-    `interval_s` is the time between two samples of a pod, if longer than the tick: a sample is old only once several
-    are due.
-    """
-    scaling = spec.autoscaling
-    if scaling is None:
-        raise ValueError("a spec without autoscaling has no policy")
-    window = scaling.scale_down_stabilization_window
-    return Policy(
-        min_replicas=scaling.lowest_replicas,
-        max_replicas=scaling.max_replicas,
-        max_num_seqs=spec.engine.max_num_seqs,
-        target_concurrency=scaling.target_concurrency,
-        target_kv_cache_usage=scaling.target_kv_cache_usage,
-        target_queue_time_s=float(seconds(scaling.target_queue_time or DEFAULT_TARGET_QUEUE_TIME)),
-        idle_s=float(scaling.idle_seconds),
-        scale_down_window_s=None if window is None else float(seconds(window)),
-        objective=ratio(scaling.objective),
-        tick_s=max(tick_s, interval_s),
-    )
 
 
 def metrics_state(

@@ -1,1 +1,0 @@
-"""Sources of metrics: pods, Prometheus, and routers."""
