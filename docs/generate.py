@@ -14,12 +14,16 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from dragoman_contract.command_line import CommandSettings, flag
+from dragoman_contract.metrics import by_section
+from dragoman_operator import metric_definitions as metrics_of_operators
 from dragoman_operator.api.crd import custom_resource_definition
 from dragoman_operator.api.fields import DURATION_PATTERN
 from dragoman_operator.api.v1alpha1 import FORMER_SPEC
 from dragoman_operator.settings import Settings as OperatorSettings
 from dragoman_protocols.routes import ENDPOINTS
+from dragoman_router import metric_definitions as metrics_of_routers
 from dragoman_router.settings import Settings as RouterSettings
+from dragoman_service import metric_definitions as metrics_of_pods
 from dragoman_service.settings import Settings as ServiceSettings
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -51,6 +55,7 @@ def pages() -> dict[Path, str]:
         **{REFERENCE / f"flags-{name}.md": flags(name, *about) for name, about in PROGRAMS.items()},
         REFERENCE / "endpoints.md": endpoints(),
         REFERENCE / "chart.md": chart(),
+        REFERENCE / "metrics.md": metrics(),
     }
 
 
@@ -392,6 +397,26 @@ def endpoints() -> str:
             ),
         ),
     )
+
+
+# The metrics.
+
+
+def metrics() -> str:
+    """The page of metrics: tables of the definitions in a text that is written by hand."""
+    text = (REFERENCE / "metrics.md").read_text(encoding="utf-8")
+    for part in (metrics_of_pods, metrics_of_routers, metrics_of_operators):
+        for title, defined in by_section(vars(part)).items():
+            rows = ((code(each.name), each.kind, ", ".join(each.labels), each.about) for each in defined)
+            labels = "more labels" if title == "TranslationDeployments" else "labels"
+            made = table(("name", "type", labels, "description"), rows)
+            old = re.search(
+                rf"^##+ {title}\n(?:(?!##|\| name )[^\n]*\n)*((?:\|[^\n]*\n)+)", text, re.MULTILINE
+            )
+            if old is None:
+                raise ValueError(f"metrics.md needs a section {title!r} with a table of metrics")
+            text = f"{text[: old.start(1)]}{made}\n{text[old.end(1) :]}"
+    return text
 
 
 # The chart.

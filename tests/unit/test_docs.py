@@ -220,11 +220,3 @@ def test_paths_of_documentation_in_code_exist() -> None:
     }
     assert named
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
-
-
-def test_metrics_of_the_operator_are_documented() -> None:
-    written = re.findall(r'"(dragoman_\w+)"', (OPERATOR / "metrics.py").read_text())
-    assert written
-    section = (DOCS / "reference/metrics.md").read_text().partition("\n## Operator\n")[2]
-    listed = set(re.findall(r"`(dragoman_\w+)", section))
-    assert {name for name in written if not {name, f"{name}_total"} & listed} == set()

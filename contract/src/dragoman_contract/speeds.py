@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-SPEED_METRIC = "dragoman_generation_sums"
-"""A counter (`…_total`) with the labels below; `dragoman simulate` fits a table of speeds to it."""
+SPEED_METRIC = "dragoman_generation_sums_total"
+"""A counter with the labels below; `dragoman simulate` fits a table of speeds to it."""
 
 RUNNING_LABEL = "running"
 """Upper bound of the mean number of generations that ran, without those that waited for a slot."""

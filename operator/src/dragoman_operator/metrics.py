@@ -6,20 +6,36 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
 
+from dragoman_contract.metrics import Metric
 from dragoman_kube.objects import Key
 from dragoman_kube.quantity import parse
 from dragoman_operator.api.v1alpha1 import GPU_PREFIX
 from dragoman_operator.autoscaling.loop import Autoscaler
+from dragoman_operator.metric_definitions import (
+    DEPLOYMENT_CONDITION,
+    DEPLOYMENT_GPUS,
+    DEPLOYMENT_REPLICAS,
+    FAILURES,
+    LEADER,
+    RECONCILE_DURATION_SECONDS,
+    RECONCILES,
+    SCALING_CHANGES,
+    SCALING_EVALUATION_DURATION_SECONDS,
+    SCALING_METRICS_AVAILABLE,
+    SCALING_REPLICAS,
+    SCALING_REQUESTS,
+    SCALING_REQUIRED_REPLICAS,
+    SCALING_RULE,
+    WORKQUEUE_DEPTH,
+)
 from dragoman_operator.observed.snapshot import Manifest
-from dragoman_operator.resources.children import REPLICAS_METRIC, REQUESTS_METRIC
 
 OWNER = ("deployment_namespace", "deployment")
 """Labels. Not `namespace`: Prometheus sets it to the namespace of the scraped pod."""
-
-CONDITION = ("type", "status", "reason")
 
 
 class Metrics:
@@ -27,35 +43,21 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.reconciles = Counter(
-            "dragoman_operator_reconciles",
-            "Reconciliations by result",
-            ["result"],
-            registry=self.registry,
-        )
+        self.reconciles = Counter(RECONCILES.name, RECONCILES.help, RECONCILES.labels, registry=self.registry)
         self.seconds = Histogram(
-            "dragoman_operator_reconcile_duration_seconds",
-            "Time of one reconciliation",
+            RECONCILE_DURATION_SECONDS.name,
+            RECONCILE_DURATION_SECONDS.help,
             registry=self.registry,
             buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
         )
-        self.depth = Gauge(
-            "dragoman_operator_workqueue_depth", "Objects waiting to be reconciled", registry=self.registry
-        )
-        self.leader = Gauge(
-            "dragoman_operator_leader", "1 while this process is the leader", registry=self.registry
-        )
+        self.depth = Gauge(WORKQUEUE_DEPTH.name, WORKQUEUE_DEPTH.help, registry=self.registry)
+        self.leader = Gauge(LEADER.name, LEADER.help, registry=self.registry)
         self.tick = Gauge(
-            "dragoman_scaling_evaluation_duration_seconds",
-            "Time of the last evaluation of all objects",
+            SCALING_EVALUATION_DURATION_SECONDS.name,
+            SCALING_EVALUATION_DURATION_SECONDS.help,
             registry=self.registry,
         )
-        self.failures = Counter(
-            "dragoman_operator_failures",
-            "Unexpected errors for one object, by part of the operator",
-            ["part"],
-            registry=self.registry,
-        )
+        self.failures = Counter(FAILURES.name, FAILURES.help, FAILURES.labels, registry=self.registry)
 
 
 class ScalingCollector(Collector):
@@ -64,25 +66,15 @@ class ScalingCollector(Collector):
     def __init__(self, autoscaler: Autoscaler) -> None:
         self._autoscaler = autoscaler
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Iterator[Family]:
         """Metric families for prometheus_client."""
-        replicas = _gauge("dragoman_scaling_replicas", "Replicas, by state", "state")
-        required = _gauge(
-            "dragoman_scaling_required_replicas",
-            "Replicas required by the load or the KV cache usage, not rounded",
-            "signal",
-        )
-        requests = _gauge(REQUESTS_METRIC, "Requests, by state", "state")
-        available = _gauge(
-            "dragoman_scaling_metrics_available", "1 while metrics for a decision are available"
-        )
-        rule = _gauge(
-            "dragoman_scaling_rule", "1 for the rule that determined the number of replicas", "rule"
-        )
+        replicas = _gauge(SCALING_REPLICAS)
+        required = _gauge(SCALING_REQUIRED_REPLICAS)
+        requests = _gauge(SCALING_REQUESTS)
+        available = _gauge(SCALING_METRICS_AVAILABLE)
+        rule = _gauge(SCALING_RULE)
         changes = CounterMetricFamily(
-            "dragoman_scaling_changes",
-            "Changes of the number of replicas, by direction and rule",
-            labels=[*OWNER, "direction", "rule"],
+            SCALING_CHANGES.name, SCALING_CHANGES.help, labels=[*OWNER, *SCALING_CHANGES.labels]
         )
         for key, load in self._autoscaler.loads().items():
             requests.add_metric([*key, "queued_at_routers"], load.queued)
@@ -117,24 +109,18 @@ class ObjectCollector(Collector):
         self._deployments = deployments
         self._pods = pods
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Iterator[Family]:
         """Metric families for prometheus_client."""
-        conditions = _gauge(
-            "dragoman_deployment_condition",
-            "1 for each condition of the object, as it is now",
-            *CONDITION,
-        )
-        replicas = _gauge(REPLICAS_METRIC, "Replicas by the object's status", "state")
-        allocated = _gauge(
-            "dragoman_deployment_gpus", "GPUs, or MIG devices, of the pods that are bound to nodes"
-        )
+        conditions = _gauge(DEPLOYMENT_CONDITION)
+        replicas = _gauge(DEPLOYMENT_REPLICAS)
+        allocated = _gauge(DEPLOYMENT_GPUS)
         gpus: dict[Key, float] = {}
         # A deleted object and its successor may both be known for a moment.
         for key, deployment in dict(self._deployments()).items():
             gpus[key] = 0.0
             status: dict[str, Any] = deployment.get("status") or {}
             for one in status.get("conditions") or ():
-                conditions.add_metric([*key, *(one.get(name, "") for name in CONDITION)], 1)
+                conditions.add_metric([*key, *(one.get(name, "") for name in DEPLOYMENT_CONDITION.labels)], 1)
             for state, field in (("desired", "desiredReplicas"), ("ready", "readyReplicas")):
                 replicas.add_metric([*key, state], status.get(field) or 0)
         for key, pod in self._pods():
@@ -160,5 +146,5 @@ def gpus_of(pod: Manifest) -> float:
     )
 
 
-def _gauge(name: str, description: str, *labels: str) -> GaugeMetricFamily:
-    return GaugeMetricFamily(name, description, labels=[*OWNER, *labels])
+def _gauge(metric: Metric) -> GaugeMetricFamily:
+    return GaugeMetricFamily(metric.name, metric.help, labels=[*OWNER, *metric.labels])

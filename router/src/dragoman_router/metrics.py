@@ -12,13 +12,38 @@ from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
     HistogramMetricFamily,
-    Metric,
+)
+from prometheus_client.core import (
+    Metric as Family,
 )
 from prometheus_client.registry import Collector
 
+from dragoman_contract.metrics import Metric
 from dragoman_protocols.calls import Need
 from dragoman_router.fleet.backend import DURATION_BUCKETS_S
 from dragoman_router.fleet.fleet import Fleet
+from dragoman_router.metric_definitions import (
+    AUDIT_LINES_DROPPED,
+    AVAILABLE_REPLICAS,
+    BODY_BYTES,
+    CHARACTERS,
+    CLIENT_DISCONNECTS,
+    CONFIG_LAST_RELOAD_SUCCESSFUL,
+    CONNECTIONS,
+    DRAINING,
+    EJECTED_REPLICAS,
+    ERRORS,
+    FAILED_ATTEMPTS,
+    INTERNAL_ERRORS,
+    QUEUE_DURATION_SECONDS,
+    REQUEST_DURATION_SECONDS,
+    REQUESTS,
+    REQUESTS_ACTIVE,
+    REQUESTS_IN_FLIGHT,
+    REQUESTS_QUEUED,
+    WATCH_ERRORS,
+    WRITE_TIMEOUTS,
+)
 
 MAX_PAIRS = 256
 """Language pairs with labels of their own; later ones are counted as `other`. A deployment may serve any pair, and a
@@ -36,56 +61,21 @@ class Metrics:
     def __init__(self, fleet: Fleet) -> None:
         self.registry = CollectorRegistry()
         self._queue_seconds = Histogram(
-            "dragoman_router_queue_duration_seconds",
-            "Time in the queue.",
-            ("deployment",),
+            QUEUE_DURATION_SECONDS.name,
+            QUEUE_DURATION_SECONDS.help,
+            QUEUE_DURATION_SECONDS.labels,
             buckets=DURATION_BUCKETS_S,
             registry=self.registry,
         )
-        self._attempts = Counter(
-            "dragoman_router_failed_attempts",
-            "Failed attempts at a replica, by how far they progressed.",
-            ("deployment", "failure"),
-            registry=self.registry,
-        )
-        self._errors = Counter(
-            "dragoman_router_errors",
-            "Errors that the router itself answered.",
-            ("deployment", "code", "status"),
-            registry=self.registry,
-        )
-        self.disconnects = Counter(
-            "dragoman_router_client_disconnects",
-            "Clients that disconnected before their response.",
-            registry=self.registry,
-        )
-        self.internal_errors = Counter(
-            "dragoman_router_internal_errors",
-            "Requests that ended in an exception that the router does not foresee.",
-            registry=self.registry,
-        )
-        self.write_timeouts = Counter(
-            "dragoman_router_write_timeouts",
-            "Clients disconnected because they did not read their response.",
-            registry=self.registry,
-        )
-        self.audit_lines_dropped = Counter(
-            "dragoman_router_audit_lines_dropped",
-            "Lines of the audit log that were not written, because standard output is not read.",
-            registry=self.registry,
-        )
-        self.watch_errors = Counter(
-            "dragoman_router_watch_errors", "Watches that failed.", ("kind",), registry=self.registry
-        )
-        self._reloads = Gauge(
-            "dragoman_router_config_last_reload_successful",
-            "0 while a file cannot be used as it is now, and its previous content stays in use.",
-            ("file",),
-            registry=self.registry,
-        )
-        self.draining = Gauge(
-            "dragoman_router_draining", "1 while this router drains.", registry=self.registry
-        )
+        self._attempts = self._counter(FAILED_ATTEMPTS)
+        self._errors = self._counter(ERRORS)
+        self.disconnects = self._counter(CLIENT_DISCONNECTS)
+        self.internal_errors = self._counter(INTERNAL_ERRORS)
+        self.write_timeouts = self._counter(WRITE_TIMEOUTS)
+        self.audit_lines_dropped = self._counter(AUDIT_LINES_DROPPED)
+        self.watch_errors = self._counter(WATCH_ERRORS)
+        self._reloads = self._gauge(CONFIG_LAST_RELOAD_SUCCESSFUL)
+        self.draining = self._gauge(DRAINING)
         self.registry.register(_FleetCollector(fleet))
         self._characters = CharacterCounts()
         self.registry.register(self._characters)
@@ -98,12 +88,9 @@ class Metrics:
         self, active: Callable[[], float], body_bytes: Callable[[], float], connections: Callable[[], float]
     ) -> None:
         """Export the state of all requests as gauges, which are read when metrics are scraped."""
-        for name, about, read in (
-            ("requests_active", "Requests from their head to the end of their response.", active),
-            ("connections", "Connections of clients.", connections),
-            ("body_bytes", "Memory that the bodies of active requests take.", body_bytes),
-        ):
-            Gauge(f"dragoman_router_{name}", about, registry=self.registry).set_function(read)
+        self._gauge(REQUESTS_ACTIVE).set_function(active)
+        self._gauge(CONNECTIONS).set_function(connections)
+        self._gauge(BODY_BYTES).set_function(body_bytes)
 
     def failed(self, deployment: str, failure: str) -> None:
         """An attempt at a replica failed."""
@@ -141,6 +128,12 @@ class Metrics:
         """A request left the queue."""
         if deployment in self._known:
             self._queue_seconds.labels(deployment).observe(seconds)
+
+    def _counter(self, metric: Metric) -> Counter:
+        return Counter(metric.name, metric.help, metric.labels, registry=self.registry)
+
+    def _gauge(self, metric: Metric) -> Gauge:
+        return Gauge(metric.name, metric.help, metric.labels, registry=self.registry)
 
     def _forget(self, deployment: str) -> None:
         """Remove the series of a deleted deployment."""
@@ -187,13 +180,9 @@ class CharacterCounts(Collector):
         """Remove the series of a deleted deployment."""
         self._counts = {labels: count for labels, count in self._counts.items() if labels[0] != deployment}
 
-    def collect(self) -> Iterable[Metric]:
+    def collect(self) -> Iterable[Family]:
         """See the class."""
-        family = CounterMetricFamily(
-            "dragoman_router_characters",
-            "Characters of texts that were translated, times their targets.",
-            labels=("deployment", "source", "target", "key"),
-        )
+        family = CounterMetricFamily(CHARACTERS.name, CHARACTERS.help, labels=CHARACTERS.labels)
         for labels, count in self._counts.items():
             family.add_metric(labels, count)
         return [family]
@@ -235,23 +224,17 @@ class _FleetCollector(Collector):
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
 
-    def collect(self) -> Iterable[Metric]:
+    def collect(self) -> Iterable[Family]:
         """Gauges of every deployment as they are now, and its responses."""
-
-        def gauge(name: str, about: str) -> GaugeMetricFamily:
-            return GaugeMetricFamily(f"dragoman_router_{name}", about, labels=("deployment",))
-
-        queued = gauge("requests_queued", "Requests in the queue.")
-        in_flight = gauge("requests_in_flight", "Requests sent to a replica and not answered.")
-        available = gauge("available_replicas", "Replicas that can get requests.")
-        ejected = gauge("ejected_replicas", "Ejected replicas.")
-        responses = CounterMetricFamily(
-            "dragoman_router_requests", "Requests answered.", labels=("deployment", "api", "status")
+        queued, in_flight, available, ejected = (
+            GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
+            for metric in (REQUESTS_QUEUED, REQUESTS_IN_FLIGHT, AVAILABLE_REPLICAS, EJECTED_REPLICAS)
         )
+        responses = CounterMetricFamily(REQUESTS.name, REQUESTS.help, labels=REQUESTS.labels)
         seconds = HistogramMetricFamily(
-            "dragoman_router_request_duration_seconds",
-            "From the request's head to the last byte of its response.",
-            labels=("deployment",),
+            REQUEST_DURATION_SECONDS.name,
+            REQUEST_DURATION_SECONDS.help,
+            labels=REQUEST_DURATION_SECONDS.labels,
         )
         bounds = [*map(str, map(float, DURATION_BUCKETS_S)), "+Inf"]
         for key, backend in self._fleet.backends.items():

@@ -36,7 +36,6 @@ MIN_SPREAD = 1e-3
 DEFAULT_KV_CACHE_TOKENS = 1_000_000
 """Where the page does not say: the KV cache does not limit."""
 
-SPEEDS = f"{SPEED_METRIC}_total"
 CACHE = "vllm:cache_config_info"
 TOTALS = {
     "requests": "dragoman_request_seconds_count",
@@ -97,7 +96,7 @@ def read_page(text: str, place: str) -> Page:
     Raises:
         MetricsPageError: It is malformed, or lacks the pod's speeds.
     """
-    wanted = (SPEEDS, CACHE, *TOTALS.values())
+    wanted = (SPEED_METRIC, CACHE, *TOTALS.values())
     lines = "\n".join(line for line in text.splitlines() if line.startswith(wanted))
     speeds: dict[float, dict[str, float]] = {}
     totals = dict.fromkeys(TOTALS, 0.0)
@@ -106,7 +105,7 @@ def read_page(text: str, place: str) -> Page:
     try:
         samples = [one for family in text_string_to_metric_families(lines + "\n") for one in family.samples]
         for sample in samples:
-            if sample.name == SPEEDS:
+            if sample.name == SPEED_METRIC:
                 sums = speeds.setdefault(float(sample.labels[RUNNING_LABEL]), dict.fromkeys(SUMS, 0.0))
                 sums[sample.labels[SUM_LABEL]] += sample.value
             elif sample.name in names:
@@ -117,7 +116,7 @@ def read_page(text: str, place: str) -> Page:
         raise MetricsPageError(f"{place}: no metrics in Prometheus' text format ({error})") from error
     if not speeds:
         raise MetricsPageError(
-            f"{place}: no {SPEEDS}: it is exported by engine pods that have translated, of this release or later"
+            f"{place}: no {SPEED_METRIC}: it is exported by engine pods that have translated, of this release or later"
         )
     return Page(speeds, totals, kv_cache_tokens)
 

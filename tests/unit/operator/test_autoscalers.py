@@ -12,11 +12,10 @@ import pytest
 import yaml
 
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.metric_definitions import DEPLOYMENT_REPLICAS, SCALING_REQUESTS
 from dragoman_operator.resources.children import (
     HPA_KV_USAGE,
     HPA_LOAD,
-    REPLICAS_METRIC,
-    REQUESTS_METRIC,
     horizontal_pod_autoscaler,
     scaled_object,
     trigger_authentication,
@@ -129,11 +128,11 @@ def operators(desired: int, ready: int, queued: int) -> dict[str, float]:
     ours = 'deployment_namespace="default",deployment="demo"'
     other = 'deployment_namespace="default",deployment="other"'
     return {
-        **{f'{REPLICAS_METRIC}{{{ours},state="desired",pod="{pod}"}}': desired for pod in "xy"},
-        **{f'{REPLICAS_METRIC}{{{ours},state="ready",pod="{pod}"}}': ready for pod in "xy"},
-        f'{REPLICAS_METRIC}{{{other},state="desired"}}': 9,
-        f'{REPLICAS_METRIC}{{{other},state="ready"}}': 9,
-        f'{REQUESTS_METRIC}{{{ours},state="queued_at_routers"}}': queued,
+        **{f'{DEPLOYMENT_REPLICAS.name}{{{ours},state="desired",pod="{pod}"}}': desired for pod in "xy"},
+        **{f'{DEPLOYMENT_REPLICAS.name}{{{ours},state="ready",pod="{pod}"}}': ready for pod in "xy"},
+        f'{DEPLOYMENT_REPLICAS.name}{{{other},state="desired"}}': 9,
+        f'{DEPLOYMENT_REPLICAS.name}{{{other},state="ready"}}': 9,
+        f'{SCALING_REQUESTS.name}{{{ours},state="queued_at_routers"}}': queued,
     }
 
 

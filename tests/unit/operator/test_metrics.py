@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from dragoman_contract.metrics import Metric
 from dragoman_kube.objects import Key
-from dragoman_operator.metrics import ObjectCollector
+from dragoman_operator import metric_definitions
+from dragoman_operator.metrics import Metrics, ObjectCollector, ScalingCollector
 
 DEMO = Key("team-a", "demo")
 LABELS = {"deployment_namespace": "team-a", "deployment": "demo"}
@@ -61,3 +64,13 @@ def test_gpus_are_those_of_pods_that_hold_them() -> None:
 def test_pods_of_deleted_objects_have_no_series() -> None:
     registry = exported({}, pod(gpu="1"), key=Key("team-a", "other"))
     assert registry.get_sample_value("dragoman_deployment_gpus", LABELS) is None
+
+
+def test_the_operator_exports_the_metrics_that_are_defined() -> None:
+    registry = Metrics().registry
+    autoscaler: Any = SimpleNamespace(loads=dict, deployments=dict)
+    registry.register(ScalingCollector(autoscaler))
+    registry.register(ObjectCollector(lambda: [], lambda: []))
+    shown = {family.name + "_total" * (family.type == "counter") for family in registry.collect()}
+    defined = [each.name for each in vars(metric_definitions).values() if isinstance(each, Metric)]
+    assert sorted(defined) == sorted(shown)

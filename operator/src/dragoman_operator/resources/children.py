@@ -37,6 +37,7 @@ from dragoman_operator.api.pods import PROGRESS_MARGIN_S
 from dragoman_operator.api.scaling import Autoscaling
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.inputs import policy_of
+from dragoman_operator.metric_definitions import DEPLOYMENT_REPLICAS, SCALING_REQUESTS
 from dragoman_operator.resources.pod import START_PERIOD_S, is_fetched, start_attempts, start_cache_secret
 
 
@@ -195,11 +196,6 @@ HPA_KV_USAGE = "dragoman_engine_kv_cache_usage"
 """Names of the pods' metrics in the custom metrics API; the chart has the rules for prometheus-adapter
 (`files/prometheus-adapter.yaml`)."""
 
-REQUESTS_METRIC = "dragoman_scaling_requests"
-REPLICAS_METRIC = "dragoman_deployment_replicas"
-"""The operator's own metrics, which exist without a running engine: the requests queued at routers, and the replicas,
-desired and ready."""
-
 POLLING_S = 15
 DEFAULT_WINDOW_S = 300
 """HPA's default."""
@@ -296,7 +292,9 @@ def scaled_object(td: TranslationDeployment, prometheus_url: str) -> dict[str, A
     )
     usage = f'{{__name__=~"vllm:(kv|gpu)_cache_usage_perc",{ours}}}'
     own = f'deployment_namespace="{td.namespace}",deployment="{td.name}"'
-    desired, ready = (f'max({REPLICAS_METRIC}{{state="{state}",{own}}})' for state in ("desired", "ready"))
+    desired, ready = (
+        f'max({DEPLOYMENT_REPLICAS.name}{{state="{state}",{own}}})' for state in ("desired", "ready")
+    )
     # With more than one replica and none ready, the load is not known: 0 would scale down.
     idle = f"({ready} == 0 and {desired} <= 1)"
     triggers = [
@@ -305,7 +303,7 @@ def scaled_object(td: TranslationDeployment, prometheus_url: str) -> dict[str, A
         ("Value", f"avg({usage}) or {idle}", scaling.target_kv_cache_usage, "1"),
     ]
     if scaling.min_replicas == 0:
-        queued = f'max({REQUESTS_METRIC}{{state="queued_at_routers",{own}}})'
+        queued = f'max({SCALING_REQUESTS.name}{{state="queued_at_routers",{own}}})'
         triggers.append(("AverageValue", queued, _concurrency(td), "0"))
     signed_in = {"authenticationRef": {"name": td.name}} if named and named.token_secret_ref else {}
     mode = {"authModes": "bearer"} if signed_in else {}

@@ -17,6 +17,7 @@ from redis.exceptions import AuthenticationError, RedisError, ResponseError
 
 from dragoman_contract.stores import location, redis_url
 from dragoman_router.errors import StateError, StateRefusedError
+from dragoman_router.metric_definitions import STATE_ERRORS, STATE_PENDING_SECONDS, STATE_SECONDS, STATE_UP
 
 log = logging.getLogger(__name__)
 
@@ -35,21 +36,10 @@ class StateMetrics:
     """How the shared state does."""
 
     def __init__(self) -> None:
-        self.up = Gauge("dragoman_router_state_up", "1 while Redis answers.", registry=None)
-        self.errors = Counter(
-            "dragoman_router_state_errors",
-            "Operations that Redis did not answer, or with an error.",
-            ("operation",),
-            registry=None,
-        )
-        self.seconds = Histogram(
-            "dragoman_router_state_seconds", "Time of an operation in Redis.", buckets=BUCKETS, registry=None
-        )
-        self.pending = Gauge(
-            "dragoman_router_state_pending_seconds",
-            "Age of the oldest usage that is not in Redis.",
-            registry=None,
-        )
+        self.up = Gauge(STATE_UP.name, STATE_UP.help, registry=None)
+        self.errors = Counter(STATE_ERRORS.name, STATE_ERRORS.help, STATE_ERRORS.labels, registry=None)
+        self.seconds = Histogram(STATE_SECONDS.name, STATE_SECONDS.help, buckets=BUCKETS, registry=None)
+        self.pending = Gauge(STATE_PENDING_SECONDS.name, STATE_PENDING_SECONDS.help, registry=None)
 
     def register(self, registry: CollectorRegistry) -> None:
         """Export them."""

@@ -32,6 +32,12 @@ from dragoman_service.core.stages import (
     SegmentTask,
 )
 from dragoman_service.engine.protocol import Chunk, Decoding, Engine, Prompt
+from dragoman_service.metric_definitions import (
+    GUARD_FINDINGS,
+    REUSED_SEGMENTS,
+    SEGMENT_RETRIES,
+    SOURCE_KEPT_SEGMENTS,
+)
 from dragoman_service.prompts.family import PromptFamily
 
 RUN = re.compile(r"(?=(\S{4})\S\S\1)(\S{1,3}?)\2{9}")
@@ -77,14 +83,14 @@ class Generator:
         """
         remembered = None if self.memory is None else self.memory.result(task.segment)
         if remembered is not None:
-            self.observer.reused("memory")
+            self.observer.count(REUSED_SEGMENTS, "memory")
             return remembered
         outcome, how = await self._outcome_once(task)
         if how != "made":
-            self.observer.reused(how)
+            self.observer.count(REUSED_SEGMENTS, how)
         result = segment_result(number, task.segment, outcome, strict=strict)
         if result.source_kept:
-            self.observer.source_kept()
+            self.observer.count(SOURCE_KEPT_SEGMENTS)
         return result
 
     async def _outcome_once(self, task: SegmentTask) -> tuple[Outcome, How]:
@@ -123,7 +129,7 @@ class Generator:
         retried = bool(names)
         self._count(evaluation)
         if retried:
-            self.observer.retried()
+            self.observer.count(SEGMENT_RETRIES)
             if self.origin.added is not None:
                 self.origin.added(texts[0].prompt_tokens + texts[0].output_tokens)
             texts.append(await self.generate(prompt, retry_sampling(decoding, names), urgency))
@@ -214,7 +220,7 @@ class Generator:
 
     def _count(self, evaluation: Evaluation) -> None:
         for name in evaluation.names:
-            self.observer.finding(name)
+            self.observer.count(GUARD_FINDINGS, name)
 
 
 def _different(first: str, others: Sequence[Evaluation]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dragoman_contract.metrics import Metric
 from dragoman_protocols.errors import RequestError
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.languages import Pair
@@ -47,19 +48,8 @@ class Observer:
     Called on the event loop, for every segment: methods must be fast and must not raise.
     """
 
-    def finding(self, guard: str) -> None:
-        """A guard reported a finding.
-
-        Args:
-            guard: A `text.guards.Guard`, a `text.restoring.Fault` with `marker_` before it, `glossary`, or
-                `tags_aligned`: 19 values in all.
-        """
-
-    def retried(self) -> None:
-        """A segment is generated a second time, with other sampling."""
-
-    def source_kept(self) -> None:
-        """A segment's source was kept, because no generated text was usable."""
+    def count(self, metric: Metric, *labels: str, amount: int = 1) -> None:
+        """Add to a counter of `metric_definitions`."""
 
     def segment(
         self, pair: Pair, duration_s: float, prompt_tokens: int, output_tokens: int, origin: Origin
@@ -75,13 +65,6 @@ class Observer:
 
     def generation_ended(self, started: Any, output_tokens: int) -> None:
         """It ended; without output tokens: it failed or was cancelled."""
-
-    def reused(self, how: str) -> None:
-        """A segment needed no generation of its own.
-
-        Args:
-            how: `cache`, `memory`, or `in_flight` where this request or another one in flight has the same segment.
-        """
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from typing import Any
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from dragoman_service.metric_definitions import GPU_MEMORY_BYTES, GPU_MEMORY_USED_BYTES, GPU_UTILIZATION_RATIO
+
 log = logging.getLogger(__name__)
 
 
@@ -90,11 +92,10 @@ class GPUs:
 
     def metrics(self) -> Iterable[Metric]:
         """One sample for each GPU that answers; a driver that fails leaves gaps, not errors."""
-        busy = GaugeMetricFamily(
-            "dragoman_gpu_utilization_ratio", "Share of time in which a kernel ran", labels=["gpu"]
+        busy, used, total = (
+            GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
+            for metric in (GPU_UTILIZATION_RATIO, GPU_MEMORY_USED_BYTES, GPU_MEMORY_BYTES)
         )
-        used = GaugeMetricFamily("dragoman_gpu_memory_used_bytes", "GPU memory in use", labels=["gpu"])
-        total = GaugeMetricFamily("dragoman_gpu_memory_bytes", "GPU memory there is", labels=["gpu"])
         for label, handle in self._handles.items():
             try:
                 memory = self._nvml.nvmlDeviceGetMemoryInfo(handle)

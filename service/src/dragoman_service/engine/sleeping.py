@@ -28,6 +28,7 @@ from dragoman_service.engine.protocol import (
     StallDetector,
     TokenCounter,
 )
+from dragoman_service.metric_definitions import ENGINE_ASLEEP, ENGINE_WAKE_SECONDS, ENGINE_WAKES
 
 if TYPE_CHECKING:  # it brings a client of Redis along, which most pods do not need
     from dragoman_service.engine.turns import Turns
@@ -55,19 +56,18 @@ class SleepMetrics:
 
     def __init__(self, registry: CollectorRegistry, model_name: str) -> None:
         labels = ["model_name"]
-        self.asleep = Gauge(
-            "dragoman_engine_asleep", "1 while the engine sleeps", labels, registry=registry
-        ).labels(model_name)
-        self.wakes = Counter(
-            "dragoman_engine_wakes", "Times that the engine woke", labels, registry=registry
-        ).labels(model_name)
-        self.wake_s = Histogram(
-            "dragoman_engine_wake_seconds",
-            "Time to wake the engine",
+        asleep = Gauge(ENGINE_ASLEEP.name, ENGINE_ASLEEP.help, labels, registry=registry)
+        wakes = Counter(ENGINE_WAKES.name, ENGINE_WAKES.help, labels, registry=registry)
+        wake_s = Histogram(
+            ENGINE_WAKE_SECONDS.name,
+            ENGINE_WAKE_SECONDS.help,
             labels,
             buckets=WAKE_BUCKETS_S,
             registry=registry,
-        ).labels(model_name)
+        )
+        self.asleep = asleep.labels(model_name)
+        self.wakes = wakes.labels(model_name)
+        self.wake_s = wake_s.labels(model_name)
 
 
 class SleepingEngine:

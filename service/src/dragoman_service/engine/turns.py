@@ -20,6 +20,7 @@ from redis.exceptions import RedisError
 
 from dragoman_contract.stores import location, redis_url
 from dragoman_service.errors import StartError
+from dragoman_service.metric_definitions import ENGINE_TURN_WAIT_SECONDS
 
 log = logging.getLogger(__name__)
 
@@ -117,8 +118,8 @@ class Turns:
         """A renewal that reaches the server after the end of the turn would begin another."""
         self._logged_s = float("-inf")
         self._wait_s = Histogram(
-            "dragoman_engine_turn_wait_seconds",
-            "Time that the pod waited for its turn on a shared GPU",
+            ENGINE_TURN_WAIT_SECONDS.name,
+            ENGINE_TURN_WAIT_SECONDS.help,
             ["model_name"],
             buckets=WAIT_BUCKETS_S,
             registry=registry,

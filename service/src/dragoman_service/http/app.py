@@ -25,6 +25,7 @@ from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.metrics import Accounting, Metrics
 from dragoman_service.http.start_cache import StartCacheExchange
 from dragoman_service.http.tracing import Tracing
+from dragoman_service.metric_definitions import CLIENTS_STALLED
 from dragoman_service.settings import Settings
 from dragoman_service.start_cache.exchange import StartCache
 
@@ -101,7 +102,7 @@ def create_app(
     async def warm_up() -> None:
         await asyncio.gather(translator.warm_up(), exchange.take())
 
-    app.state.warm_up, app.state.client_stalled = warm_up, metrics.stalled.inc
+    app.state.warm_up, app.state.client_stalled = warm_up, partial(metrics.count, CLIENTS_STALLED)
     app.state.watches = watches
     return app
 

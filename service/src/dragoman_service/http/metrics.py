@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from dragoman_contract.metrics import Metric, by_section
 from dragoman_protocols.errors import (
     CapacityError,
     CrowdedOutError,
@@ -21,6 +23,7 @@ from dragoman_protocols.errors import (
 )
 from dragoman_protocols.languages import Pair
 from dragoman_protocols.messages import Request
+from dragoman_service import metric_definitions
 from dragoman_service.core.admission import Admission, AdmissionSlot, Reason
 from dragoman_service.core.glossary_file import GlossaryFile
 from dragoman_service.core.stages import Observer, Origin, Priority
@@ -29,6 +32,26 @@ from dragoman_service.http.event_loop import LoopLag
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.speeds import Generation, Speeds
 from dragoman_service.http.tracing import RequestSpan, Tracing
+from dragoman_service.metric_definitions import (
+    ADMISSION_REFUSALS,
+    ADMITTED_TOKENS,
+    DEFECTS,
+    ENGINE_STALLED_SECONDS,
+    EVENT_LOOP_LAG_SECONDS,
+    GLOSSARY_STALE,
+    GLOSSARY_TERMS,
+    OUTPUT_TOKENS,
+    PHASE,
+    PROMPT_TOKENS,
+    REQUEST_SECONDS,
+    REQUESTS,
+    REQUESTS_IN_FLIGHT,
+    SEGMENT_SECONDS,
+    SEGMENTS,
+    SERVICE_TOKENS_PER_SECOND,
+    START_SECONDS,
+    TEXTS,
+)
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +63,9 @@ MAX_SERIES = 4096
 """Series that are looked up once."""
 
 OTHER = "other"
+
+COUNTED_SECTIONS = ("Requests", "Texts and segments")
+"""Sections of `metric_definitions` whose counters and histograms this module registers."""
 
 LATENCY_BUCKETS_S = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 
@@ -68,127 +94,61 @@ class Metrics(Observer):
         self._kept: set[tuple[str, str, str]] = set()
         # prometheus_client looks a series up under a lock, by strings that it makes of all labels.
         self._series = lru_cache(maxsize=MAX_SERIES)(
-            lambda family, *labels: family.labels(self._model_name, *labels)
+            lambda metric, *labels: self._families[metric].labels(self._model_name, *labels)
         )
-        pair = ("source", "target")
-        self._requests = self._counter(
-            "requests",
-            "Requests by outcome: ok, disconnected, or an error's code",
-            "api",
-            *pair,
-            "outcome",
-        )
-        self._latency = self._histogram(
-            "request_seconds",
-            "Time from a request's last byte to its answer, of those that were translated",
-            *("api", *pair),
-        )
-        self._texts = self._counter("texts", "Texts translated")
-        self._segments = self._counter("segments", "Segments that the engine translated", *pair)
-        self._segment_s = self._histogram(
-            "segment_seconds", "Time of a segment in the engine and its queue, retries included", *pair
-        )
-        self._prompt_tokens = self._counter(
-            "prompt_tokens", "Tokens that the engine read for segments", *pair
-        )
-        self._output_tokens = self._counter("output_tokens", "Tokens that it wrote for them", *pair)
-        self._findings = self._counter(
-            "guard_findings", "Findings of guards in answers of the model", "guard"
-        )
-        self._retries = self._counter("segment_retries", "Segments generated once more because of findings")
-        self._source_kept = self._counter("source_kept_segments", "Segments whose source text was kept")
-        self._reused = self._counter(
-            "reused_segments",
-            "Segments that needed no generation: from the cache, a memory, or one in flight",
-            "how",
-        )
-        self._refusals = self._counter("admission_refusals", "Requests that were not admitted", "reason")
-        self.defects = self._counter("defects", "Requests that ended in an unexpected exception").labels(
-            model_name
-        )
-        self.stalled = self._counter(
-            "clients_stalled", "Clients disconnected because they did not read their answer"
-        ).labels(model_name)
+        counted = [
+            metric
+            for metrics in by_section(vars(metric_definitions)).values()
+            for metric in metrics
+            if metric.section in COUNTED_SECTIONS and metric.kind != "gauge"
+        ]
+        self._families = {metric: self._family(metric) for metric in counted}
         for reason in Reason:
-            self._refusals.labels(model_name, reason.value)
+            self._series(ADMISSION_REFUSALS, reason.value)
         self._speeds = Speeds(registry, model_name)
 
     def watch(
         self, lifecycle: Lifecycle, admission: Admission, stall_detector: StallDetector, lag: LoopLag
     ) -> None:
         """Export the pod's state as gauges, read at each scrape."""
-        phase = Gauge(
-            "dragoman_phase", "1 for the pod's phase", ["model_name", "phase"], registry=self._registry
-        )
+        phase = self._family(PHASE)
         for each in Phase:
             phase.labels(self._model_name, each.value).set_function(
-                lambda each=each: float(lifecycle.phase is each)  # type: ignore[misc]
+                lambda each=each: float(lifecycle.phase is each)
             )
-        for name, about, read in (
-            ("requests_in_flight", "Requests admitted and unfinished", lambda: lifecycle.in_flight),
-            ("start_seconds", "Time that the start took, or has taken so far", lambda: lifecycle.start_s),
-            (
-                "admitted_tokens",
-                "Tokens of the requests in flight, as estimated",
-                lambda: admission.load.tokens,
-            ),
-            (
-                "service_tokens_per_second",
-                "Estimated tokens a second that were done under load; 0 before there was any",
-                lambda: admission.load.tokens_per_s or 0.0,
-            ),
-            (
-                "engine_stalled_seconds",
-                "Time without a step of an engine with work",
-                lambda: stall_detector.stalled_s,
-            ),
-            ("event_loop_lag_seconds", "Longest delay of a timer in the last 15 s", lag.worst_s),
-        ):
-            gauge = Gauge(f"dragoman_{name}", about, ["model_name"], registry=self._registry)
-            gauge.labels(self._model_name).set_function(read)
+        self._export(REQUESTS_IN_FLIGHT, lambda: lifecycle.in_flight)
+        self._export(START_SECONDS, lambda: lifecycle.start_s)
+        self._export(ADMITTED_TOKENS, lambda: admission.load.tokens)
+        self._export(SERVICE_TOKENS_PER_SECOND, lambda: admission.load.tokens_per_s or 0.0)
+        self._export(ENGINE_STALLED_SECONDS, lambda: stall_detector.stalled_s)
+        self._export(EVENT_LOOP_LAG_SECONDS, lag.worst_s)
 
     def watch_glossary(self, glossary: GlossaryFile) -> None:
         """Export the deployment's glossary as gauges: its terms in force, and whether its file is invalid."""
-        for name, about, read in (
-            ("glossary_terms", "Terms of the deployment's glossary in force", lambda: glossary.terms),
-            (
-                "glossary_stale",
-                "1 while the glossary's file cannot be used and its last good terms hold",
-                lambda: bool(glossary.problem),
-            ),
-        ):
-            gauge = Gauge(f"dragoman_{name}", about, ["model_name"], registry=self._registry)
-            gauge.labels(self._model_name).set_function(read)
+        self._export(GLOSSARY_TERMS, lambda: glossary.terms)
+        self._export(GLOSSARY_STALE, lambda: bool(glossary.problem))
+
+    def count(self, metric: Metric, *labels: str, amount: int = 1) -> None:
+        """Add to a counter."""
+        self._series(metric, *labels).inc(amount)
 
     def translated(self, pair: Pair | None, texts: int, latency_s: float, api: str) -> None:
         """Count a request that was answered; `pair` is None if it was no translation."""
         labels = self._labels(pair, api)
-        self._series(self._requests, *labels, "ok").inc()
-        self._series(self._latency, *labels).observe(latency_s)
-        self._series(self._texts).inc(texts)
+        self.count(REQUESTS, *labels, "ok")
+        self._series(REQUEST_SECONDS, *labels).observe(latency_s)
+        self.count(TEXTS, amount=texts)
 
     def refused(self, pair: Pair | None, error: RequestError, api: str) -> None:
         """Count a request that was answered with an error; `pair` is None if it is not known."""
-        self._series(self._requests, *self._labels(pair, api), error.code).inc()
+        self.count(REQUESTS, *self._labels(pair, api), error.code)
         if isinstance(error, CapacityError) and not isinstance(error, CrowdedOutError):
             reason = error.reason if isinstance(error, OverloadedError) else error.code
-            self._series(self._refusals, reason).inc()
+            self.count(ADMISSION_REFUSALS, reason)
 
     def disconnected(self, pair: Pair | None, api: str) -> None:
         """Count a request whose client disconnected before the answer."""
-        self._series(self._requests, *self._labels(pair, api), DISCONNECTED).inc()
-
-    def finding(self, guard: str) -> None:
-        """A guard reported a finding."""
-        self._series(self._findings, guard).inc()
-
-    def retried(self) -> None:
-        """A segment is generated once more."""
-        self._series(self._retries).inc()
-
-    def source_kept(self) -> None:
-        """A segment's source was kept."""
-        self._series(self._source_kept).inc()
+        self.count(REQUESTS, *self._labels(pair, api), DISCONNECTED)
 
     def segment(
         self, pair: Pair, duration_s: float, prompt_tokens: int, output_tokens: int, origin: Origin
@@ -197,10 +157,10 @@ class Metrics(Observer):
         if self._learn is not None:
             self._learn(pair, prompt_tokens, output_tokens)
         _, *languages = self._labels(pair, origin.api)
-        self._series(self._segments, *languages).inc()
-        self._series(self._segment_s, *languages).observe(duration_s)
-        self._series(self._prompt_tokens, *languages).inc(prompt_tokens)
-        self._series(self._output_tokens, *languages).inc(output_tokens)
+        self.count(SEGMENTS, *languages)
+        self._series(SEGMENT_SECONDS, *languages).observe(duration_s)
+        self.count(PROMPT_TOKENS, *languages, amount=prompt_tokens)
+        self.count(OUTPUT_TOKENS, *languages, amount=output_tokens)
 
     def generation_started(self, sequences: int) -> Generation:
         """A generation starts."""
@@ -210,21 +170,17 @@ class Metrics(Observer):
         """It ended."""
         self._speeds.end(started, output_tokens)
 
-    def reused(self, how: str) -> None:
-        """A segment needed no generation of its own."""
-        self._series(self._reused, how).inc()
+    def _family(self, metric: Metric) -> Any:
+        labels = ("model_name", *metric.labels)
+        if metric.kind == "histogram":
+            return Histogram(
+                metric.name, metric.help, labels, buckets=LATENCY_BUCKETS_S, registry=self._registry
+            )
+        make = Counter if metric.kind == "counter" else Gauge
+        return make(metric.name, metric.help, labels, registry=self._registry)
 
-    def _counter(self, name: str, about: str, *labels: str) -> Counter:
-        return Counter(f"dragoman_{name}", about, ["model_name", *labels], registry=self._registry)
-
-    def _histogram(self, name: str, about: str, *labels: str) -> Histogram:
-        return Histogram(
-            f"dragoman_{name}",
-            about,
-            ["model_name", *labels],
-            buckets=LATENCY_BUCKETS_S,
-            registry=self._registry,
-        )
+    def _export(self, metric: Metric, read: Callable[[], float]) -> None:
+        self._family(metric).labels(self._model_name).set_function(read)
 
     def _labels(self, pair: Pair | None, api: str) -> tuple[str, str, str]:
         if pair is None:
@@ -258,7 +214,7 @@ class Accounting:
 
     def defect(self) -> RequestError:
         """Log and count the unexpected exception that is being handled; the error to answer."""
-        self.metrics.defects.inc()
+        self.metrics.count(DEFECTS)
         log.exception("unexpected exception")
         return DefectError("a defect; the pod's log has more")
 

@@ -12,7 +12,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
-from dragoman_contract.speeds import BOUNDS, RUNNING_LABEL, SPEED_METRIC, SUM_LABEL, SUMS
+from dragoman_contract.speeds import BOUNDS, SUMS
+from dragoman_service.metric_definitions import GENERATION_SUMS
 
 ROUNDING = 1e-6
 """A mean of exactly 8 must not be counted above 8."""
@@ -81,11 +82,8 @@ class Speeds(Collector):
 
     def collect(self) -> Iterator[CounterMetricFamily]:
         """The sums of those bounds that have any."""
-        family = CounterMetricFamily(
-            SPEED_METRIC,
-            "Sums over generations, by the number that run; for dragoman simulate",
-            labels=["model_name", RUNNING_LABEL, SUM_LABEL],
-        )
+        labels = ("model_name", *GENERATION_SUMS.labels)
+        family = CounterMetricFamily(GENERATION_SUMS.name, GENERATION_SUMS.help, labels=labels)
         for bound, sums in zip((*map(str, BOUNDS), "+Inf"), self._sums, strict=True):
             if any(sums):
                 for name, value in zip(SUMS, sums, strict=True):

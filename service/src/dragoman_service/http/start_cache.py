@@ -18,6 +18,7 @@ from dragoman_service.engine.devices import gpu_facts
 from dragoman_service.engine.protocol import Phase
 from dragoman_service.engine.threads import in_daemon_thread
 from dragoman_service.http.lifecycle import Lifecycle
+from dragoman_service.metric_definitions import START_CACHE, START_CACHE_SERVED
 from dragoman_service.settings import Settings
 from dragoman_service.start_cache.archive import contents
 from dragoman_service.start_cache.exchange import StartCache
@@ -72,17 +73,8 @@ class StartCacheExchange:
         self._cache = cache
         self._lifecycle = lifecycle
         self._serving = 0
-        self._taken = Counter(
-            "dragoman_start_cache",
-            "Exchanges with a ready pod before the engine started, by outcome",
-            ["outcome"],
-            registry=registry,
-        )
-        self._served = Counter(
-            "dragoman_start_cache_served",
-            "Start caches that other pods took from this one",
-            registry=registry,
-        )
+        self._taken = Counter(START_CACHE.name, START_CACHE.help, START_CACHE.labels, registry=registry)
+        self._served = Counter(START_CACHE_SERVED.name, START_CACHE_SERVED.help, registry=registry)
         for outcome in Outcome:
             self._taken.labels(outcome)
 

@@ -1,7 +1,7 @@
 """A core over an engine whose answers a test defines."""
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from dragoman_contract.metrics import Metric
 from dragoman_protocols.languages import Pair
 from dragoman_service.core.stages import Observer, Origin
 from dragoman_service.core.translator import Translator
@@ -54,19 +55,16 @@ class Counts(Observer):
     """Counts the work of the core."""
 
     def __init__(self) -> None:
-        self.findings: list[str] = []
+        self._labels: dict[Metric, list[str]] = defaultdict(list)
         self.apis: set[str] = set()
-        self.retries = self.left = self.segments = self.tokens = 0
-        self.reuses: list[str] = []
+        self.segments = self.tokens = 0
 
-    def finding(self, guard: str) -> None:
-        self.findings.append(guard)
+    def count(self, metric: Metric, *labels: str, amount: int = 1) -> None:
+        self._labels[metric].append(" ".join(labels))
 
-    def retried(self) -> None:
-        self.retries += 1
-
-    def source_kept(self) -> None:
-        self.left += 1
+    def of(self, metric: Metric) -> list[str]:
+        """The label of each time that it was counted."""
+        return self._labels[metric]
 
     def segment(
         self, pair: Pair, duration_s: float, prompt_tokens: int, output_tokens: int, origin: Origin
@@ -74,9 +72,6 @@ class Counts(Observer):
         self.apis.add(origin.api)
         self.segments += 1
         self.tokens += prompt_tokens + output_tokens
-
-    def reused(self, how: str) -> None:
-        self.reuses.append(how)
 
 
 @pytest.fixture

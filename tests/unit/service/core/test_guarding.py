@@ -6,6 +6,7 @@ from dragoman_protocols.errors import EmptyOutputError, TruncatedOutputError, Un
 from dragoman_protocols.translation import Format, OnFinding, TranslationRequest
 from dragoman_service.core.stages import Origin
 from dragoman_service.engine.protocol import Chunk, Finish
+from dragoman_service.metric_definitions import GUARD_FINDINGS, SEGMENT_RETRIES, SOURCE_KEPT_SEGMENTS
 
 GERMAN = {
     "The cat sleeps on the sofa.": "Die Katze schläft auf dem Sofa.",
@@ -27,7 +28,7 @@ async def test_a_good_answer_is_given_at_once(core, counts) -> None:
     assert result.text == "  Die Katze schläft auf dem Sofa.\n"
     assert (result.source_lang, result.confidence, result.warnings) == ("en", None, ())
     assert (result.segments, result.prompt_tokens, result.output_tokens) == (1, 10, 5)
-    assert (counts.segments, counts.retries, counts.tokens) == (1, 0, 15)
+    assert (counts.segments, len(counts.of(SEGMENT_RETRIES)), counts.tokens) == (1, 0, 15)
 
 
 async def test_a_doubtful_answer_is_tried_again_by_other_sampling(core, counts) -> None:
@@ -37,7 +38,11 @@ async def test_a_doubtful_answer_is_tried_again_by_other_sampling(core, counts) 
     translator = core(answers)
     (result,) = await translator.translate(request_for("The cat sleeps on the sofa."))
     assert result.text == "Die Katze schläft auf dem Sofa."
-    assert (counts.findings, counts.retries, result.warnings) == (["untranslated"], 1, ())
+    assert (counts.of(GUARD_FINDINGS), len(counts.of(SEGMENT_RETRIES)), result.warnings) == (
+        ["untranslated"],
+        1,
+        (),
+    )
     first, second = translator.engine.decodings
     assert (first.temperature, second.temperature) == (0.0, 0.5)
     assert (result.prompt_tokens, result.output_tokens) == (20, 10)
@@ -48,7 +53,7 @@ async def test_an_answer_doubted_twice_is_flagged_or_refused(core, counts) -> No
     (result,) = await translator.translate(request_for("The cat sleeps on the sofa."))
     assert result.text == "The cat sleeps on the sofa."
     assert [(warned.code, warned.segment) for warned in result.warnings] == [("untranslated", 0)]
-    assert counts.findings == ["untranslated"] * 2
+    assert counts.of(GUARD_FINDINGS) == ["untranslated"] * 2
     with pytest.raises(UnreliableTranslationError, match=r"segment 1 .* untranslated"):
         await translator.translate(request_for("The cat sleeps on the sofa.", on_finding=OnFinding.FAIL))
 
@@ -66,8 +71,8 @@ async def test_lost_tags_are_put_back_by_alignment(core, counts) -> None:
         "<p>Der Hund sieht <b>die Katze</b> jeden Tag.</p><p>Die Katze schläft auf dem Sofa.</p>"
     )
     assert [(warned.code, warned.segment) for warned in result.warnings] == [("tags_aligned", 0)]
-    assert counts.findings == ["marker_lost", "marker_lost", "tags_aligned"]
-    assert (counts.left, len(translator.engine.prompts)) == (0, 4)
+    assert counts.of(GUARD_FINDINGS) == ["marker_lost", "marker_lost", "tags_aligned"]
+    assert (len(counts.of(SOURCE_KEPT_SEGMENTS)), len(translator.engine.prompts)) == (0, 4)
     with pytest.raises(UnreliableTranslationError, match=r"segment 1 .* tags_aligned"):
         await translator.translate(request_for(html, format=Format.HTML, on_finding=OnFinding.FAIL))
 
@@ -144,7 +149,7 @@ async def test_a_segment_that_fails_without_tags_too_stays_as_it_was(core, count
     (result,) = await translator.translate(request_for(CAT, format=Format.HTML))
     assert result.text == CAT
     assert [(warned.code, warned.segment) for warned in result.warnings] == [("source_kept", 0)]
-    assert counts.left == 1
+    assert len(counts.of(SOURCE_KEPT_SEGMENTS)) == 1
     with pytest.raises(UnreliableTranslationError):
         await translator.translate(request_for(CAT, format=Format.HTML, on_finding=OnFinding.FAIL))
 

@@ -12,6 +12,7 @@ from dragoman_protocols.translation import Format, Split, TranslationRequest, Tr
 from dragoman_service.core.long_texts import LongTexts
 from dragoman_service.core.translator import Translator
 from dragoman_service.core.worker_process import WorkerProcess, WorkerProcessError
+from dragoman_service.metric_definitions import REUSED_SEGMENTS
 
 MEMORY = {
     "The cat sleeps.": "Die Katze schläft.",
@@ -40,7 +41,7 @@ async def test_a_segment_of_the_memory_is_not_generated(core: Core, counts: Any)
     assert (found.text, found.from_memory, found.segments) == ("Die Katze schläft.", 1, 1)
     assert (found.prompt_tokens, found.output_tokens, found.warnings) == (0, 0, ())
     assert (other.text, other.from_memory) == (".gnis sdriB", 0)
-    assert counts.reuses == ["memory"]
+    assert counts.of(REUSED_SEGMENTS) == ["memory"]
     assert counts.segments == 1
 
 

@@ -6,6 +6,7 @@ from dragoman_protocols.errors import UnsupportedOptionError
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.languages import pair
 from dragoman_protocols.translation import Formality, TranslationRequest
+from dragoman_service.metric_definitions import GUARD_FINDINGS
 from dragoman_service.prompts.families import FAMILIES, prompt_family
 from dragoman_service.prompts.family import PromptOptions, Tone
 
@@ -116,7 +117,7 @@ async def test_only_terms_that_a_segment_has_are_stated_and_checked(core, counts
     )
     (result,) = await translator.translate(request)
     assert [(warned.code, warned.segment) for warned in result.warnings] == [("glossary", 0)]
-    assert counts.findings == ["glossary"] * 2
+    assert counts.of(GUARD_FINDINGS) == ["glossary"] * 2
     assert "cat translates to Katze\n\n" in translator.engine.prompts[0].instruction
 
 

@@ -17,14 +17,11 @@ from typing import Any
 from prometheus_client import Gauge
 
 from dragoman_service.errors import StartError
+from dragoman_service.metric_definitions import VLLM_FALLBACK
 
 log = logging.getLogger(__name__)
 
-FALLBACK = Gauge(
-    "dragoman_vllm_fallback",
-    "1 if a part of vLLM is missing or has changed, and the pod does without it",
-    ["feature"],
-)
+FALLBACK = Gauge(VLLM_FALLBACK.name, VLLM_FALLBACK.help, VLLM_FALLBACK.labels)
 
 SCHEDULER = "scheduler"
 START_PHASES = "start_phases"

@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable
 
 from prometheus_client import Gauge
 
+from dragoman_service.metric_definitions import CUDA_GRAPHS_DEFERRED
+
 log = logging.getLogger(__name__)
 
-DEFERRED = Gauge(
-    "dragoman_cuda_graphs_deferred", "1 while CUDA graphs are left that the pod captures while it serves"
-)
+DEFERRED = Gauge(CUDA_GRAPHS_DEFERRED.name, CUDA_GRAPHS_DEFERRED.help)
 
 POLL_S = 0.05
 """Time between two looks at whether the engine is idle, and minimum time without requests before a capture."""
