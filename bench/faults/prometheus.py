@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 
 from dragoman_contract.http import ENGINE_PORT
-from dragoman_contract.ports import free_port
+from dragoman_devcluster.ports import free_port
 
 PROMETHEUS = shutil.which("prometheus")
 

@@ -23,7 +23,7 @@ from kubernetes.aio.client import (
 )
 
 from dragoman_bench.line import Line
-from dragoman_contract.ports import free_port
+from dragoman_devcluster.ports import free_port
 from dragoman_operator.api.crd import custom_resource_definition
 
 PLACE = ("dragoman.io", "v1alpha1", "default", "translationdeployments")

@@ -47,7 +47,7 @@ from proxies import LOAD_CORE, PROXY_CORE, Proxy
 from dragoman_bench.hostile import GOOD, hostile, post
 from dragoman_bench.hostile_fields import draws
 from dragoman_bench.stalls import Stalls
-from dragoman_contract.ports import free_port
+from dragoman_devcluster.ports import free_port
 
 WATCHED = str(Path(__file__).with_name("watched.py"))
 DEPLOYMENTS = """deployments:

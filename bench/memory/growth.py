@@ -23,7 +23,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from dragoman_contract.http_protocol import EXTENSION
+from dragoman_http.protocol import EXTENSION
 from dragoman_service.engine.scripted.engine import ScriptedEngine, script_from
 from dragoman_service.http.app import create_app
 from dragoman_service.http.lifecycle import Lifecycle
@@ -57,7 +57,7 @@ async def request(app: Any, number: int) -> str:
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
-    connection = SimpleNamespace(exchange=SimpleNamespace(disconnected=leaves))
+    connection = SimpleNamespace(current=SimpleNamespace(disconnected=leaves))
     scope = {
         "extensions": {EXTENSION: connection},
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",

@@ -27,7 +27,7 @@ import aiohttp
 import uvloop
 
 from dragoman_bench.sentences import LONG_SENTENCES
-from dragoman_contract.ports import free_port
+from dragoman_devcluster.ports import free_port
 from dragoman_tune.client import connections, post
 from dragoman_tune.closed_loop import Pace, closed_loop
 from dragoman_tune.requests import Answer, Request

@@ -38,7 +38,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import proxies
 from proxies import KEY, LOAD_CORE, Proxy
 
-from dragoman_contract.ports import free_port
+from dragoman_devcluster.ports import free_port
 from dragoman_tune.figures import quantile
 
 BODY = json.dumps(

@@ -21,7 +21,7 @@ from typing import Any
 
 import httpx
 
-from dragoman_contract.ports import free_port
+from dragoman_devcluster.ports import free_port
 
 FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(["tests.support.preloaded"])

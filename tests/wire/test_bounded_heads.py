@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 from prometheus_client import CollectorRegistry
 
-from dragoman_contract.http_protocol import MAX_PIPELINED, MAX_SHORT_CHUNKS
+from dragoman_http.limits import MAX_PIPELINED, MAX_SHORT_CHUNKS
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.http.app import create_app
 from dragoman_service.http.lifecycle import Lifecycle

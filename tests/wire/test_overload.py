@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from dragoman_contract.open_files import raise_file_limit
+from dragoman.__main__ import raise_file_limit
 
 REQUEST = {"text": "Hello", "source_lang": "en", "target_lang": "de"}
 

@@ -12,7 +12,7 @@ from typing import Any
 from dragoman_bench.arms.common import ArmOptions
 from dragoman_bench.errors import BenchError
 from dragoman_bench.plan import Plan
-from dragoman_contract.ports import free_port
+from dragoman_devcluster.ports import free_port
 
 QUEUES = "dragoman_bench.arms.queue_server"
 ASYNC = "dragoman_bench.arms.async_server"

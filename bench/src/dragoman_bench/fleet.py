@@ -15,7 +15,7 @@ from dragoman_bench.plan import Plan
 from dragoman_bench.point import Load, measure
 from dragoman_bench.prompting import Prompting
 from dragoman_bench.results import Results
-from dragoman_contract.ports import free_port
+from dragoman_devcluster.ports import free_port
 from dragoman_tune.closed_loop import Pace
 from dragoman_tune.errors import MeasureError
 from dragoman_tune.server import Server, running, settled

@@ -11,7 +11,7 @@ import aiohttp
 
 from dragoman_bench.loads import VARIABLE, stream
 from dragoman_bench.vocabulary import vocabulary
-from dragoman_contract.ports import free_port
+from dragoman_devcluster.ports import free_port
 from dragoman_tune.client import connections
 from dragoman_tune.closed_loop import Pace, closed_loop
 from dragoman_tune.figures import figures

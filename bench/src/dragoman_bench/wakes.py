@@ -22,7 +22,7 @@ from dragoman_bench.errors import BenchError
 from dragoman_bench.gpu import GPU
 from dragoman_bench.loads import UNIFORM, stream
 from dragoman_bench.plan import Plan
-from dragoman_contract.ports import free_port
+from dragoman_devcluster.ports import free_port
 from dragoman_tune.client import connections
 from dragoman_tune.figures import quantile
 from dragoman_tune.requests import Request

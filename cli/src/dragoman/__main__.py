@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import importlib.metadata
 import os
+import resource
 import sys
 import tomllib
 from collections.abc import Callable
@@ -16,9 +17,9 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import NamedTuple
 
-from dragoman_contract.open_files import raise_file_limit
-
 GROUP = "dragoman.commands"
+ENOUGH_FILES = 65_536
+"""Each connection is an open file, and login shells of many distributions start with a limit of 1,024."""
 CHECKOUT = Path(__file__).parents[3]
 """The root of the checkout where this file is in one."""
 
@@ -78,6 +79,14 @@ def entry_point(command: str) -> EntryPoint | None:
         if target := project.get("entry-points", {}).get(GROUP, {}).get(command):
             return EntryPoint(command, target, GROUP)
     return None
+
+
+def raise_file_limit() -> None:
+    """Raise the soft limit of open files as far as the hard limit allows; children inherit it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < ENOUGH_FILES:
+        enough = ENOUGH_FILES if hard == resource.RLIM_INFINITY else min(ENOUGH_FILES, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, enough), hard))
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -16,13 +16,6 @@ OPERATOR_METRICS_PORT = 9090
 MAX_TEXTS = 1024
 """Default of pods: texts in one request. Routers report it to clients: a TranslationDeployment has no field for it."""
 
-WRITE_TIMEOUT_S = 30.0
-"""Default of routers and pods: a client that reads nothing of its response for this long is disconnected.
-
-Set as TCP_USER_TIMEOUT (RFC 5482; tcp(7)) on the listening socket, and inherited by accepted ones: only the kernel
-knows the progress of data that it has buffered.
-"""
-
 LIVE_PATH = "/livez"
 READY_PATH = "/readyz"
 STARTUP_PATH = "/startupz"

@@ -16,7 +16,7 @@ import uvloop
 
 from dragoman_contract.command_line import configure_logging
 from dragoman_contract.live_files import LiveFiles
-from dragoman_contract.serving import bound_socket, use_one_worker_thread
+from dragoman_http.server import bound_socket, use_one_worker_thread
 from dragoman_protocols.languages import load_names
 from dragoman_router.access.keys import KeyRing
 from dragoman_router.errors import RouterError, SettingsError

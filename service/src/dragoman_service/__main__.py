@@ -13,7 +13,7 @@ import uvloop
 from prometheus_client import REGISTRY
 
 from dragoman_contract.command_line import configure_logging
-from dragoman_contract.serving import use_one_worker_thread
+from dragoman_http.server import use_one_worker_thread
 from dragoman_protocols.errors import EngineDeadError
 from dragoman_service.engine.devices import GPUMetrics, gpu_uuids
 from dragoman_service.engine.protocol import Engine, SleepableEngine

@@ -18,7 +18,7 @@ from kubernetes.aio.client import ApiClient, ApiextensionsV1Api, CustomObjectsAp
 from tests.support.load import Load
 from tests.support.servers import ForkedProcess
 
-from dragoman_contract.ports import free_port
+from dragoman_devcluster.ports import free_port
 from dragoman_kube.client import KubeClient
 from dragoman_kube.errors import ClusterError
 from dragoman_kube.kinds import DEPLOYMENT, EVENT, POD, Kind

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from dragoman import __main__ as cli
-from dragoman.__main__ import COMMANDS, GROUP, entry_point, main
+from dragoman.__main__ import COMMANDS, ENOUGH_FILES, GROUP, entry_point, main
 from dragoman.exits import FAILED
-from dragoman_contract.open_files import ENOUGH_FILES
 
 ROOT = Path(__file__).parents[3]
 

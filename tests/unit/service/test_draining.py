@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from dragoman_contract.routing import LAME_DUCK_S, REFUSED_HEADER, ROUTER_SEEN_S
+from dragoman_http.exchange import Exchange
 from dragoman_protocols.deepl.errors import DocumentNotDoneError
 from dragoman_protocols.errors import (
     CapacityError,
@@ -16,7 +17,6 @@ from dragoman_protocols.errors import (
 )
 from dragoman_protocols.messages import Request
 from dragoman_protocols.routes import recognise
-from dragoman_service.http.answering import Exchange
 from dragoman_service.http.lifecycle import (
     DIRECT_SEEN_S,
     FETCH_S,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_contract.ports import free_port
+from dragoman_devcluster.ports import free_port
 from dragoman_tune.client import connections
 from dragoman_tune.errors import ServerError
 from dragoman_tune.scrape import scrape

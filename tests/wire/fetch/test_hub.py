@@ -19,7 +19,7 @@ from tests.support.fetching import failure, fetch, start
 from tests.support.hub import COMMIT, Hub, git_id
 from tests.support.small_disk import small_disk
 
-from dragoman_contract.ports import free_port
+from dragoman_devcluster.ports import free_port
 
 pytest.importorskip("huggingface_hub", reason="comes with vLLM")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]

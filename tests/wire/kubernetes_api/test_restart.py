@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 
-from dragoman_contract.ports import free_port
+from dragoman_devcluster.ports import free_port
 
 from .conftest import administrator, until
 

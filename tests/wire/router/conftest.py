@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from dragoman_contract.languages import Languages
-from dragoman_contract.serving import bound_socket
+from dragoman_http.server import bound_socket
 from dragoman_router.access.keys import KeyRing
 from dragoman_router.fleet.background import BackgroundTasks
 from dragoman_router.http.assembly import assemble

@@ -18,7 +18,7 @@ import pytest
 from tests.support.servers import listens
 from tests.wire.router.test_command import Process
 
-from dragoman_contract.ports import free_port
+from dragoman_devcluster.ports import free_port
 from dragoman_protocols.calls import Need
 from dragoman_router.http import audit as module
 from dragoman_router.http.audit import MAX_LINES, MAX_PAIRS, AuditLog

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from tests.support.servers import ForkedProcess, listens
 
-from dragoman_contract.ports import free_port
+from dragoman_devcluster.ports import free_port
 
 
 class Process:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_contract import http_protocol
+from dragoman_http import protocol
 from dragoman_router.http.server import raise_limit_of_open_files
 
 BODY = json.dumps({"text": "Hello", "source_lang": "en", "target_lang": "de"}).encode()
@@ -107,7 +107,7 @@ async def test_a_client_reads_its_refusal_though_it_sends_a_large_body(full: Any
 async def test_a_connection_far_beyond_the_maximum_is_closed(
     full: Any, until: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_protocol, "MAX_CROWDED", 1)
+    monkeypatch.setattr(protocol, "MAX_CROWDED", 1)
     async with connected(full) as third:
         await until(lambda: len(full.state.connections) == 3)
         async with connected(full) as fourth:
@@ -118,7 +118,7 @@ async def test_a_connection_far_beyond_the_maximum_is_closed(
 async def test_a_connection_beyond_the_maximum_that_sends_nothing_ends_soon(
     full: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_protocol, "CROWDED_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(protocol, "CROWDED_TIMEOUT_S", 0.0)
     async with connected(full) as third:
         assert await third.ended() == b""
     assert (await full.first[0].ask(post()))[0] == 200

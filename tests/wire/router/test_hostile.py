@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dragoman_bench.hostile import GOOD, hostile, post, throw
-from dragoman_contract import http_protocol, serving
+from dragoman_http import protocol, server
 
 ROUNDS = int(os.environ.get("HOSTILE_REQUESTS", "600"))
 """`HOSTILE_REQUESTS=10000` is the figure in docs/benchmarks.md."""
@@ -111,8 +111,8 @@ async def test_a_request_that_never_ends_is_ended(start_router: Any, start_upstr
 async def test_a_connection_that_nothing_more_comes_over_is_ended(
     start_router: Any, monkeypatch: pytest.MonkeyPatch, sent: bytes
 ) -> None:
-    monkeypatch.setattr(http_protocol, "FIRST_BYTE_TIMEOUT_S", 0.2)
-    monkeypatch.setattr(serving, "KEEP_ALIVE_S", 0.2)
+    monkeypatch.setattr(protocol, "FIRST_BYTE_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(server, "KEEP_ALIVE_S", 0.2)
     router = await start_router()
     reader, writer = await asyncio.open_connection("127.0.0.1", router.port)
     writer.write(sent)

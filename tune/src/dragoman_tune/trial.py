@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman_contract.ports import free_port
 from dragoman_tune.client import connections, translate
 from dragoman_tune.closed_loop import Pace, closed_loop
 from dragoman_tune.errors import ServerError
@@ -48,7 +48,8 @@ async def measured(setting: Setting, workload: Workload) -> Trial:
     Returns:
         What was measured; a pod that does not start or dies is a trial that failed, not an error.
     """
-    port = free_port()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
     sequences, tokens = str(setting.max_num_seqs), str(setting.max_num_batched_tokens)
     command = [
         *(sys.executable, "-m", "dragoman", "serve", "--host", "127.0.0.1", "--port", str(port)),

@@ -15,7 +15,7 @@ import aiohttp
 
 from dragoman_bench.errors import OperatorEndedError
 from dragoman_bench.reconcile.cluster import Installed
-from dragoman_contract.ports import free_port
+from dragoman_devcluster.ports import free_port
 
 POLL_S = 0.1
 START_S = 60.0

@@ -20,7 +20,7 @@ from dragoman_bench.plan import Plan
 from dragoman_bench.replay.arrivals import arrival_times
 from dragoman_bench.replay.comparison import compared
 from dragoman_bench.replay.open_loop import open_loop
-from dragoman_contract.ports import free_port
+from dragoman_devcluster.ports import free_port
 from dragoman_simulate.calibrate import Page, calibrated, read_page
 from dragoman_simulate.trace import read_trace
 from dragoman_tune.client import connections, translate

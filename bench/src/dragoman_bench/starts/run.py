@@ -20,7 +20,7 @@ from typing import Any
 from dragoman_bench.gpu import GPU
 from dragoman_bench.starts.figures import FIRST, SIBLING, WARM, Start, has_time, logged, plan, table
 from dragoman_bench.starts.relay import Relay
-from dragoman_contract.ports import free_port
+from dragoman_devcluster.ports import free_port
 
 POLL_S = 0.05
 END_S = 30.0

@@ -9,10 +9,10 @@ from pathlib import Path
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from dragoman_contract.ports import free_port
 from dragoman_devcluster.api.tls import Credentials, credentials, write_kubeconfig, write_private
 from dragoman_devcluster.guardian import Guardian
 from dragoman_devcluster.options import ClusterOptions
+from dragoman_devcluster.ports import free_port
 from dragoman_devcluster.servers.server import HOST, ApiServer, service_range
 
 BINARIES = ("kube-apiserver", "etcd")

@@ -9,7 +9,6 @@ from functools import lru_cache
 
 from dragoman_contract.glossaries import Packed
 from dragoman_contract.http import MAX_TEXTS
-from dragoman_contract.http_protocol import EXTENSION, BoundedProtocol, Exchange
 from dragoman_contract.routing import (
     CHARACTERS_HEADER,
     DEPLOYMENT_HEADER,
@@ -17,7 +16,8 @@ from dragoman_contract.routing import (
     ROUTE_HEADER,
     TIMEOUT_HEADER,
 )
-from dragoman_contract.serving import Message, Receive, Send
+from dragoman_http.bodies import ClientGoneError, Message, Receive, Send
+from dragoman_http.protocol import EXTENSION, BoundedProtocol, Cycle
 from dragoman_protocols.calls import NOTHING, Peek
 from dragoman_protocols.endpoints import Endpoint, Kind
 from dragoman_protocols.errors import DefectError, DrainingError, RequestError
@@ -34,7 +34,7 @@ from dragoman_router.http.documents import document_of, fetch, owner
 from dragoman_router.http.fleet import check_fleet, observed_fleet, sees_fleet
 from dragoman_router.http.job import Answered, Job
 from dragoman_router.http.proxy import HOP_BY_HOP
-from dragoman_router.http.reading import ClientDisconnectedError, known_endpoint, read_body, read_head, refuse
+from dragoman_router.http.reading import known_endpoint, read_body, read_head, refuse
 from dragoman_router.http.state import State
 from dragoman_router.http.uploads import UploadReader
 from dragoman_router.request import AuditEntry, Request
@@ -85,7 +85,7 @@ class App:
             self._polling.extend()
         try:
             await self._answer(request, receive, connection)
-        except ClientDisconnectedError:
+        except ClientGoneError:
             self._state.metrics.disconnects.inc()
         except ExchangeError:
             connection.abort()
@@ -105,7 +105,7 @@ class App:
 
     async def _answer(self, request: Request, receive: Receive, connection: BoundedProtocol) -> None:
         began_s = self._loop.time()
-        state, exchange, endpoint = self._state, connection.exchange, None
+        state, exchange, endpoint = self._state, connection.current, None
         try:
             if connection.crowded:
                 await refuse(receive, exchange, self._settings.max_connections)
@@ -140,7 +140,7 @@ class App:
             error = raised if state.gate is None else await state.gate.failed(request, raised)
             answer = self._error(error, request, endpoint)
             state.metrics.refused(request.candidates, error.code, answer.status)
-        except (ClientDisconnectedError, ExchangeError):
+        except (ClientGoneError, ExchangeError):
             raise
         except asyncio.CancelledError:
             if not self._state.drained or exchange.disconnected or exchange.response_started:
@@ -173,9 +173,7 @@ class App:
         self._state.metrics.internal_errors.inc()
         log.exception("unexpected exception")
 
-    async def _pass_on(
-        self, request: Request, endpoint: Endpoint, began_s: float, exchange: Exchange
-    ) -> None:
+    async def _pass_on(self, request: Request, endpoint: Endpoint, began_s: float, exchange: Cycle) -> None:
         state, kind = self._state, endpoint.kind
         catalogue = state.fleet.catalogue.within(request.scope)
         peek = NOTHING
@@ -288,7 +286,7 @@ class App:
             answer = endpoint.handle(request)
         return await answer(self._state.glossaries.of(request.key_name))
 
-    async def _relay(self, answered: Answered, placement: Placement, job: Job, exchange: Exchange) -> None:
+    async def _relay(self, answered: Answered, placement: Placement, job: Job, exchange: Cycle) -> None:
         """The replica's answer, to the caller.
 
         Raises:
@@ -315,7 +313,7 @@ class App:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
-    async def _send(self, answer: Answer, exchange: Exchange) -> None:
+    async def _send(self, answer: Answer, exchange: Cycle) -> None:
         """An answer of the router's own."""
         if self._state.draining or answer.close or answer.status == 413:
             exchange.keep_alive = False

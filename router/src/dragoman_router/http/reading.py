@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from urllib.parse import unquote
 
-from dragoman_contract.http_protocol import EXTENSION, Exchange
 from dragoman_contract.routing import DEPLOYMENT_HEADER, DEPLOYMENT_PREFIX
-from dragoman_contract.serving import Message, Receive, discard_body
+from dragoman_http.bodies import ClientGoneError, Message, Receive, discard_body
+from dragoman_http.protocol import EXTENSION, Cycle
 from dragoman_protocols.endpoints import Endpoint
 from dragoman_protocols.errors import (
     BodyTooLargeError,
@@ -28,10 +28,6 @@ INLINE_FORM_BYTES = 64 * 1024
 """Larger forms are read in a thread: this many bytes take about 1 ms."""
 
 _DEPLOYMENT = DEPLOYMENT_HEADER.lower().encode()
-
-
-class ClientDisconnectedError(Exception):
-    """The client disconnected before its request was complete."""
 
 
 def read_head(scope: Message) -> Request:
@@ -68,7 +64,7 @@ def known_endpoint(request: Request) -> Endpoint:
     return found
 
 
-async def refuse(receive: Receive, exchange: Exchange, max_connections: int) -> None:
+async def refuse(receive: Receive, exchange: Cycle, max_connections: int) -> None:
     """Refuse the request of a connection that is one too many, and end the connection with the answer.
 
     Raises:
@@ -102,7 +98,7 @@ async def read_body(
     Raises:
         BodyTooLargeError: It is longer than `max_bytes`.
         OverloadedError: The memory for bodies is used up.
-        ClientDisconnectedError: The client disconnected.
+        ClientGoneError: The client disconnected.
     """
     length = request.header(b"content-length")
     more = True
@@ -111,7 +107,7 @@ async def read_body(
         while more and request.reserved_bytes <= max_bytes:
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise ClientDisconnectedError
+                raise ClientGoneError
             part = message.get("body", b"")
             more = message.get("more_body", False)
             if state.body_bytes + len(part) > state.max_memory_bytes:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import resource
 import signal
 import socket
 import ssl
@@ -13,9 +14,8 @@ from collections.abc import Iterable
 from ipaddress import ip_network
 from typing import Any
 
-from dragoman_contract.http_protocol import MAX_CROWDED, RequestLimits
-from dragoman_contract.open_files import raise_file_limit
-from dragoman_contract.serving import Server, make_server
+from dragoman_http.limits import MAX_CROWDED, RequestLimits
+from dragoman_http.server import Server, make_server
 from dragoman_router.errors import SettingsError
 from dragoman_router.http.app import App
 from dragoman_router.http.state import State
@@ -84,7 +84,11 @@ def files_needed(settings: Settings) -> int:
 
 def raise_limit_of_open_files(needed: int) -> None:
     """Raise the limit of open files; a warning if the hard limit is lower."""
-    if (allowed := raise_file_limit(needed)) < needed:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if soft != resource.RLIM_INFINITY and soft < allowed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    if allowed < needed:
         log.warning(
             "at most %d files may be open, and --max-connections may need %d: raise the limit (ulimit -n), or lower "
             "--max-connections",

@@ -8,25 +8,20 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import ExitStack, aclosing, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from dragoman_contract.http_protocol import BoundedProtocol
 from dragoman_contract.routing import (
     CHARACTERS_HEADER,
     CHARACTERS_LEFT_HEADER,
-    REFUSALS,
-    REFUSED_HEADER,
     ROUTER_HEADER,
     TIMEOUT_HEADER,
 )
-from dragoman_contract.serving import Receive, Send, discard_body
-from dragoman_protocols.endpoints import Api, Endpoint
+from dragoman_http.bodies import ClientGoneError, read_body
+from dragoman_http.exchange import Exchange
 from dragoman_protocols.errors import (
-    BodyTooLargeError,
-    CapacityError,
     CutShortError,
     DeadlineExceededError,
     QuotaError,
@@ -35,7 +30,6 @@ from dragoman_protocols.errors import (
 from dragoman_protocols.events import EVENT_STREAM
 from dragoman_protocols.languages import Pair
 from dragoman_protocols.messages import Answer, Request
-from dragoman_protocols.routes import api_of, with_body
 from dragoman_service.core.admission import Admission
 from dragoman_service.core.costs import Cost
 from dragoman_service.core.translator import Translator
@@ -51,92 +45,9 @@ TEXT_CHARS = 100
 Result = TypeVar("Result")
 
 
-class ClientGoneError(Exception):
-    """The client disconnected."""
-
-
 async def in_thread_if_long(size: int, work: Callable[[], Result]) -> Result:
     """The result of `work`, which is linear in `size`, characters or bytes; run in a thread if it takes long."""
     return work() if size <= INLINE_CHARS else await asyncio.to_thread(work)
-
-
-class Exchange:
-    """One HTTP request, and how it is answered.
-
-    Attributes:
-        by_head: The endpoint that the request's head shows; set by `set_endpoint`.
-        endpoint: The one that its body shows.
-        started: Whether an answer was started.
-
-    Args:
-        connection: Where the server is the pod's own: whether the client disconnected is known from it.
-    """
-
-    by_head: Endpoint
-    endpoint: Endpoint
-
-    def __init__(
-        self,
-        request: Request,
-        receive: Receive,
-        send: Send,
-        scheme: str = "http",
-        connection: BoundedProtocol | None = None,
-    ) -> None:
-        self.request, self.receive, self.scheme = request, receive, scheme
-        self._send = send
-        self._cycle = None if connection is None else connection.exchange
-        self._api: Api | None = None
-        self.started = False
-
-    def set_endpoint(self, endpoint: Endpoint) -> None:
-        """Set the endpoint that the request's head shows."""
-        self.by_head, self.endpoint, self._api = endpoint, endpoint, endpoint.api
-
-    def set_body(self, body: bytes) -> None:
-        """Set the body, and the endpoint that it shows. Linear in the body's length."""
-        self.request.body = body
-        self.endpoint = with_body(self.by_head, self.request)
-        self._api = self.endpoint.api
-
-    def refused(self, error: RequestError) -> Answer:
-        """An error in the API's format; marked for routers if another replica can answer without cost."""
-        answer = (self._api or api_of(self.request)).error(error, self.request)
-        if isinstance(error, CapacityError) and not error.started and error.code in REFUSALS:
-            return answer._replace(headers=(*answer.headers, (REFUSED_HEADER, error.code)))
-        return answer
-
-    @property
-    def is_gone(self) -> bool:
-        """Whether the client has disconnected."""
-        return self._cycle is not None and self._cycle.disconnected
-
-    @contextmanager
-    def watched(self, end: Callable[[], object]) -> Iterator[None]:
-        """Call `end` if the client disconnects meanwhile; a task for each request that waits for it would cost more."""
-        if self._cycle is not None:
-            self._cycle.on_disconnect = end
-        try:
-            yield
-        finally:
-            if self._cycle is not None:
-                self._cycle.on_disconnect = None
-
-    async def answer(self, answer: Answer) -> None:
-        """Send a whole answer."""
-        await self.start(answer.status, answer.head(), close=answer.close)
-        await self.send(answer.body, more=False)
-
-    async def start(self, status: int, headers: list[tuple[bytes, bytes]], *, close: bool = False) -> None:
-        """Send the head of an answer."""
-        self.started = True
-        if close:
-            headers.append((b"connection", b"close"))
-        await self._send({"type": "http.response.start", "status": status, "headers": headers})
-
-    async def send(self, body: bytes, *, more: bool) -> None:
-        """Send a part of the body."""
-        await self._send({"type": "http.response.body", "body": body, "more_body": more})
 
 
 class Stream(NamedTuple):
@@ -185,29 +96,6 @@ class Work(ABC):
         """Do it as a stream; None if its answer is not streamed."""
         del translator
         return None
-
-
-async def read_body(receive: Receive, limit_bytes: int) -> bytes:
-    """The request's body, of which never more than `limit_bytes` and a chunk are held.
-
-    Raises:
-        BodyTooLargeError: It is longer; the rest was read and dropped.
-        ClientGoneError: The client disconnected before it was complete.
-    """
-    body = bytearray()
-    more = True
-    while more and len(body) <= limit_bytes:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientGoneError
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-    if len(body) <= limit_bytes:
-        return bytes(body)
-    body.clear()
-    if more:
-        await discard_body(receive)
-    raise BodyTooLargeError(f"the body is over {limit_bytes} bytes; send the text in smaller pieces")
 
 
 async def while_connected(

@@ -15,6 +15,7 @@ from starlette.status import HTTP_405_METHOD_NOT_ALLOWED
 from dragoman_contract.glossaries import MAX_PACKED_BYTES
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, START_CACHE_PATH, STARTUP_PATH
 from dragoman_contract.routing import DRAINED_PATH, HELD_GLOSSARIES_PATH, ROUTER_HEADER
+from dragoman_http.bodies import read_body
 from dragoman_protocols.errors import (
     BodyTooLargeError,
     EngineDeadError,
@@ -23,7 +24,6 @@ from dragoman_protocols.errors import (
 )
 from dragoman_service.core.admission import Admission
 from dragoman_service.engine.protocol import Engine, Phase
-from dragoman_service.http.answering import read_body
 from dragoman_service.http.glossaries import AttachedGlossaries
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.start_cache import StartCacheExchange

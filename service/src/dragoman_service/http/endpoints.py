@@ -12,9 +12,10 @@ from starlette.types import ASGIApp
 
 from dragoman_contract.files import MAX_FILE_BYTES
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, STARTUP_PATH
-from dragoman_contract.http_protocol import EXTENSION
 from dragoman_contract.routing import DRAINED_PATH, GLOSSARIES_HEADER, HELD_GLOSSARIES_PATH, ROUTER_HEADER
-from dragoman_contract.serving import Message, Receive, Send
+from dragoman_http.bodies import ClientGoneError, Message, Receive, Send, read_body
+from dragoman_http.exchange import Exchange
+from dragoman_http.protocol import EXTENSION
 from dragoman_protocols.calls import Detect, Events, Results, Translate, TranslateFile
 from dragoman_protocols.chat import Chat
 from dragoman_protocols.detection import detect
@@ -31,15 +32,7 @@ from dragoman_service.core.costs import Cost, cost_of, demands_of
 from dragoman_service.core.translator import Translator
 from dragoman_service.engine.protocol import Phase
 from dragoman_service.files.kinds import is_read_apart
-from dragoman_service.http.answering import (
-    Answering,
-    ClientGoneError,
-    Exchange,
-    Stream,
-    Work,
-    in_thread_if_long,
-    read_body,
-)
+from dragoman_service.http.answering import Answering, Stream, Work, in_thread_if_long
 from dragoman_service.http.chat import ChatWork
 from dragoman_service.http.documents import MAX_CONCURRENT, Documents
 from dragoman_service.http.files import Files, FileWork, ReadFile, read_file

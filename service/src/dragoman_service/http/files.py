@@ -16,6 +16,7 @@ from cachetools import TTLCache
 
 from dragoman_contract.files import translated_ending
 from dragoman_contract.routing import REPLICA_HEADER, new_document_id
+from dragoman_http.exchange import Exchange
 from dragoman_protocols.blanks import not_blank, put_back
 from dragoman_protocols.calls import TranslateFile
 from dragoman_protocols.detection import NOTHING, detect
@@ -29,7 +30,7 @@ from dragoman_service.core.costs import Cost, cost_of, demands_of
 from dragoman_service.core.translator import Translator
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.kinds import read
-from dragoman_service.http.answering import Exchange, Work
+from dragoman_service.http.answering import Work
 from dragoman_service.http.lifecycle import Unfetched
 
 SAMPLED_TEXTS = 200

@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable
 from fastapi import FastAPI
 
 from dragoman_contract.files import FILE_TIMEOUT_S
-from dragoman_contract.http import WRITE_TIMEOUT_S
-from dragoman_contract.http_protocol import BoundedProtocol, RequestLimits
-from dragoman_contract.serving import BACKLOG, bound_socket, make_server
+from dragoman_http.limits import BACKLOG, WRITE_TIMEOUT_S, RequestLimits
+from dragoman_http.protocol import BoundedProtocol
+from dragoman_http.server import bound_socket, make_server
 from dragoman_protocols.errors import RequestError
 from dragoman_service.engine.protocol import Engine, Phase, Progress
 from dragoman_service.errors import StartError

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from tests.support.servers import ForkedProcess, bare_environment
 
-from dragoman_contract.ports import free_port
+from dragoman_devcluster.ports import free_port
 
 KEY = {"Authorization": "DeepL-Auth-Key a-secret-of-alice"}
 

@@ -12,50 +12,31 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from dragoman_http.limits import (
+    CROWDED_TIMEOUT_S,
+    FIRST_BYTE_TIMEOUT_S,
+    MAX_CROWDED,
+    MAX_PIPELINED,
+    MAX_SHORT_CHUNKS,
+    MIN_CHUNK_BYTES,
+    RequestLimits,
+)
+
 EXTENSION = "dragoman.connection"
 """Key of the connection in the extensions of an ASGI scope."""
 
-MAX_PIPELINED = 16
-"""Requests that wait for the response to one before them; one read of 256 KB could bring 14,000, parsed at once."""
-MAX_SHORT_CHUNKS = 1024
-"""Chunks of a body that may be short; any further ones have to be `MIN_CHUNK_BYTES` long on average."""
-MIN_CHUNK_BYTES = 64
-FIRST_BYTE_TIMEOUT_S = 30.0
-"""Maximum time from a connection to its first byte."""
-CROWDED_TIMEOUT_S = 5.0
-"""The same of a connection beyond the maximum."""
-MAX_CROWDED = 1000
-"""Connections beyond the maximum whose requests are refused with an answer; further ones are closed without."""
 NEVER_S = float("inf")
 INVALID = "Invalid HTTP request received."
 ASGI = {"version": "3.0", "spec_version": "2.3"}
 
 
-@dataclass(frozen=True, slots=True)
-class RequestLimits:
-    """Limits on the head of a request.
-
-    Args:
-        head_bytes: Request line and headers together.
-        headers: Number of headers. Each costs a step; ten thousand short ones would delay others for milliseconds.
-        address_bytes: Path and query. Decoding takes 0.1 µs a byte, 0.7 µs where all are percent signs.
-        arrival_timeout_s: Seconds from the first byte of a request to its last.
-    """
-
-    head_bytes: int
-    headers: int
-    address_bytes: int
-    arrival_timeout_s: float
-
-
-class Exchange(RequestResponseCycle):
+class Cycle(RequestResponseCycle):
     """One request and its response: uvicorn's, with a short path for those that are complete, as nearly all are.
 
     Attributes:
@@ -115,7 +96,7 @@ class BoundedProtocol(HttpToolsProtocol):
     max_connections: int
     crowded = False
     """Whether there were as many connections as may be when this one came: the application refuses its request."""
-    exchange: Exchange
+    current: Cycle
     """The one that is being answered; an application takes it as it starts."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -153,8 +134,8 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
         if self._task is None:
             return
-        if self.exchange.on_disconnect is not None:
-            self.exchange.on_disconnect()
+        if self.current.on_disconnect is not None:
+            self.current.on_disconnect()
         if self.cancel_on_disconnect:
             self._task.cancel()
             self.tasks.discard(self._task)
@@ -213,7 +194,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._reject("too many requests wait for the one before them")
         self._in_head = False
         self._head_bytes = 0
-        before, self.cycle = self.cycle, self._exchange()
+        before, self.cycle = self.cycle, self._made_cycle()
         if before is None or before.response_complete:
             self._start_asgi_task(self.cycle, self.app)
         else:
@@ -292,7 +273,7 @@ class BoundedProtocol(HttpToolsProtocol):
         lines += [name + b": " + value for name, value in self.headers if name != b"upgrade"]
         return b"\r\n".join((*lines, b"", b""))
 
-    def _exchange(self) -> Exchange:
+    def _made_cycle(self) -> Cycle:
         parser = self.parser
         version = parser.get_http_version()
         url = httptools.parse_url(self.url)
@@ -312,7 +293,7 @@ class BoundedProtocol(HttpToolsProtocol):
             "headers": self.headers,
             "extensions": self._extensions,
         }
-        return Exchange(
+        return Cycle(
             scope,
             self.transport,
             self.flow,
@@ -327,13 +308,13 @@ class BoundedProtocol(HttpToolsProtocol):
         )
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
-        self.exchange = cycle
+        self.current = cycle
         self._task = self.loop.create_task(cycle.run_asgi(app))
         self.tasks.add(self._task)
 
     def _wait_for_next(self) -> None:
         """Nothing arrives: the client waits for a response, which may take long, or sends another request."""
-        answered = self.exchange.response_complete
+        answered = self.current.response_complete
         self._due_s = self.loop.time() + self.timeout_keep_alive if answered else NEVER_S
 
     def _reject(self, reason: str) -> None:
@@ -358,14 +339,14 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.transport is None or self.transport.is_closing():
             return
         # Anything else would be taken for the response to the request before it.
-        answered = self.cycle is None or (self.exchange.response_complete and self._in_head)
+        answered = self.cycle is None or (self.current.response_complete and self._in_head)
         if answered or self._unanswered_in_body():
             self.transport.write(response)
         self.transport.close()
 
     def _unanswered_in_body(self) -> bool:
         """Whether the body of the request that is being answered arrives, and no response was started."""
-        return self.exchange is self.cycle and not self._in_head and not self.exchange.response_started
+        return self.current is self.cycle and not self._in_head and not self.current.response_started
 
 
 def _last_response(status: bytes, code: str, message: str) -> bytes:

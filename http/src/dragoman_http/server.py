@@ -1,4 +1,4 @@
-"""The HTTP server of pods and routers: uvicorn with `BoundedProtocol`, whose process handles signals itself."""
+"""uvicorn with `BoundedProtocol`, whose process handles signals itself."""
 
 from __future__ import annotations
 
@@ -7,29 +7,17 @@ import contextlib
 import os
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import uvicorn
 
-from dragoman_contract.http import WRITE_TIMEOUT_S
-from dragoman_contract.http_protocol import BoundedProtocol, RequestLimits
+from dragoman_http.limits import BACKLOG, KEEP_ALIVE_S, WRITE_TIMEOUT_S, RequestLimits
+from dragoman_http.protocol import BoundedProtocol
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-
-KEEP_ALIVE_S = 75
-"""Longer than clients and proxies (60 s as a rule) keep an idle connection, so that they close it and no request
-meets a closing one."""
 SWEEP_TICKS = 10
 """uvicorn ticks ten times a second."""
-BACKLOG = 4096
-
-DISCARD_BYTES = 64 * 1024 * 1024
-DISCARD_S = 5.0
-"""An oversized body is read and discarded up to here, so that its sender reads the response, not a broken pipe."""
 
 
 class Server(uvicorn.Server):
@@ -127,15 +115,3 @@ def use_one_worker_thread() -> None:
     """
     worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="worker")
     asyncio.get_running_loop().set_default_executor(worker)
-
-
-async def discard_body(receive: Receive) -> None:
-    """Read the rest of an oversized body and discard it, up to `DISCARD_BYTES` and `DISCARD_S`."""
-    discarded = 0
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(DISCARD_S):
-            while discarded < DISCARD_BYTES:
-                message = await receive()
-                discarded += len(message.get("body", b""))
-                if message["type"] == "http.disconnect" or not message.get("more_body"):
-                    return

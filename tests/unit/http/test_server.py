@@ -2,7 +2,7 @@
 
 import asyncio
 
-from dragoman_contract.serving import use_one_worker_thread
+from dragoman_http.server import use_one_worker_thread
 
 
 async def test_work_in_threads_runs_one_after_another() -> None:

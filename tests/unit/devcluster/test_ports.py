@@ -3,8 +3,8 @@
 import socket
 from pathlib import Path
 
-from dragoman_contract import ports
-from dragoman_contract.ports import FIRST_PORT, free_port
+from dragoman_devcluster import ports
+from dragoman_devcluster.ports import FIRST_PORT, free_port
 
 
 def test_ports_are_free_and_no_outgoing_connection_gets_them():

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from dragoman_contract.http_protocol import EXTENSION, MAX_PIPELINED, BoundedProtocol, RequestLimits
-from dragoman_contract.serving import Message, Receive, Send, bound_socket, make_server
+from dragoman_http.bodies import Message, Receive, Send
+from dragoman_http.limits import MAX_PIPELINED, RequestLimits
+from dragoman_http.protocol import EXTENSION, BoundedProtocol
+from dragoman_http.server import bound_socket, make_server
 
 DEADLINE_S = 30
 LIMITS = RequestLimits(head_bytes=4096, headers=20, address_bytes=1024, arrival_timeout_s=DEADLINE_S)
@@ -55,7 +57,7 @@ async def test_a_disconnect_is_reported_to_the_request_that_is_answered() -> Non
     gone, started = asyncio.Event(), asyncio.Event()
 
     async def app(scope: Message, _: Send) -> None:
-        exchange = scope["extensions"][EXTENSION].exchange
+        exchange = scope["extensions"][EXTENSION].current
         exchange.on_disconnect = gone.set
         started.set()
         await gone.wait()
@@ -76,7 +78,7 @@ class Requests:
         self.started = asyncio.Event()
 
     async def __call__(self, scope: Message, receive: Receive, _: Send) -> None:
-        exchange = scope["extensions"][EXTENSION].exchange
+        exchange = scope["extensions"][EXTENSION].current
         self.started.set()
         body, more = b"", True
         while more:
