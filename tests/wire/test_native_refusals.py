@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from dragoman_contract.prompts import PROMPT_FAMILIES
+from dragoman_contract.models import PROMPT_FAMILIES
 
 GOOD = {"text": "Hello", "source_lang": "en", "target_lang": "de"}
 

@@ -11,8 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from dragoman.files import FilesError
-from dragoman_contract.memories import segment_key
-from dragoman_contract.tmx import decoded, read_units
+from dragoman_protocols.memories import segment_key
+from dragoman_protocols.tmx import decoded, read_units
 
 MAX_BYTES = 256 * 1024 * 1024
 """Of the file; in memory it takes several times as much."""

@@ -7,8 +7,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 
-from dragoman_contract.models import DEFAULT_MAX_NUM_SEQS, FAMILIES, Family
-from dragoman_contract.prompts import CUSTOM_FAMILY, PROMPT_FAMILIES
+from dragoman_contract.models import CUSTOM_FAMILY, DEFAULT_MAX_NUM_SEQS, FAMILIES, PROMPT_FAMILIES, Family
 
 BF16_BYTES, FP8_BYTES = 2, 1
 

@@ -1,4 +1,4 @@
-"""What the publishers say of the models of each prompt family: licence, languages, size.
+"""Prompt families, and what the publishers say of their models: licence, languages, size.
 
 Taken from model cards and licence files in November 2026; each family has its own in `source`.
 """
@@ -6,9 +6,28 @@ Taken from model cards and licence files in November 2026; each family has its o
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
-from dragoman_contract.prompts import PromptFamily
+CUSTOM_FAMILY = "custom"
+"""The family whose template is in the spec."""
+
+PromptFamily = Literal[
+    "chatml-generic",
+    "hunyuan-mt",
+    "hy-mt2",
+    "hy-mt1.5",
+    "seed-x",
+    "translategemma",
+    "tower-plus",
+    "tower-instruct",
+    "alma",
+    "gemma",
+    "custom",
+]
+"""Prompt format of a model family."""
+
+PROMPT_FAMILIES: tuple[str, ...] = get_args(PromptFamily)
+"""The CRD refuses others; the engine pod has their formats."""
 
 DEFAULT_MAX_NUM_SEQS = 32
 """Where to start: the CRD's default. The load decides it, not the model; `spec.tuning` measures it."""

@@ -1,10 +1,14 @@
-"""Translation memories that come as files in TMX."""
+"""Translation memories: files in TMX, and when a segment of a text is one of theirs."""
 
 from __future__ import annotations
 
-from dragoman_contract.memories import segment_key
-from dragoman_contract.tmx import decoded, read_units
 from dragoman_protocols.errors import InvalidFieldError
+from dragoman_protocols.tmx import decoded, read_units
+
+
+def segment_key(segment: str) -> str:
+    """What two segments have in common that are the same but for white space, in which files differ."""
+    return " ".join(segment.split())
 
 
 def read_memory(content: bytes, source_lang: str | None, target_lang: str) -> dict[str, str]:

@@ -14,7 +14,6 @@ from msgspec import Meta, Struct
 
 from dragoman_contract.http import TRANSLATE_PATH
 from dragoman_contract.languages import MAX_TAG_CHARS
-from dragoman_contract.memories import segment_key
 from dragoman_protocols import errors
 from dragoman_protocols.bodies import JSON_TYPE, derived_peek, read_json
 from dragoman_protocols.calls import Need, Peek, Translate
@@ -23,6 +22,7 @@ from dragoman_protocols.errors import ErrorTable, InvalidFieldError, MalformedRe
 from dragoman_protocols.events import event
 from dragoman_protocols.glossaries.matching import MAX_TERM_CHARS, Term
 from dragoman_protocols.languages import AUTO, canonical, canonical_of_short
+from dragoman_protocols.memories import segment_key
 from dragoman_protocols.messages import Answer, Request, error_answer, json_answer
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.site import Site

@@ -13,10 +13,10 @@ from pydantic.alias_generators import to_camel
 from pydantic_settings import CliImplicitFlag, NoDecode, SettingsConfigDict
 
 from dragoman_contract.command_line import CommandLineError, CommandSettings, read_command_line
-from dragoman_contract.files import FILE_TIMEOUT_S, MAX_FILE_BYTES
 from dragoman_contract.http import ROUTER_ADMIN_PORT, ROUTER_PORT
 from dragoman_contract.routing import REQUEST_TIMEOUT_S
 from dragoman_http.limits import WRITE_TIMEOUT_S
+from dragoman_protocols.files import FILE_TIMEOUT_S, MAX_FILE_BYTES
 from dragoman_router.errors import SettingsError
 
 STATE_SCHEMES = ("redis", "rediss", "valkey", "valkeys")

@@ -77,7 +77,7 @@ def test_only_the_chosen_command_is_imported() -> None:
         "finally: print(sorted(n for n in sys.modules if n.startswith('dragoman') and '.' not in n))"
     )
     printed = subprocess.check_output([sys.executable, "-c", program], text=True)
-    assert printed.endswith("['dragoman', 'dragoman_contract']\n")
+    assert printed.endswith("['dragoman', 'dragoman_contract', 'dragoman_protocols']\n")
 
 
 def test_a_missing_package_names_the_distribution_that_requires_it(

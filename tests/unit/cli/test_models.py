@@ -5,8 +5,14 @@ from pathlib import Path
 import pytest
 
 from dragoman import models
-from dragoman_contract.models import DEFAULT_MAX_NUM_SEQS, FAMILIES, Model, licence_limit
-from dragoman_contract.prompts import CUSTOM_FAMILY, PROMPT_FAMILIES
+from dragoman_contract.models import (
+    CUSTOM_FAMILY,
+    DEFAULT_MAX_NUM_SEQS,
+    FAMILIES,
+    PROMPT_FAMILIES,
+    Model,
+    licence_limit,
+)
 from dragoman_operator.api.engine import Engine
 
 ROOT = Path(__file__).parents[3]

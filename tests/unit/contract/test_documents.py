@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_contract.files import FILE_ENDINGS
 from dragoman_contract.routing import TAG_DIGITS, new_document_id, replica_tag, tag_of
+from dragoman_protocols.files import FILE_ENDINGS
 from dragoman_service.files.kinds import READERS
 
 TAGS = st.binary(min_size=TAG_DIGITS // 2, max_size=TAG_DIGITS // 2).map(bytes.hex)

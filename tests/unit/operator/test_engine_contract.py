@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dragoman_contract.prompts import CUSTOM_FAMILY, PROMPT_FAMILIES
+from dragoman_contract.models import CUSTOM_FAMILY, PROMPT_FAMILIES
 from dragoman_operator.api.crd import structural
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, TranslationDeploymentSpec
 from dragoman_operator.resources.pod import command_line

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from dragoman_contract.glossaries import unpack
 from dragoman_protocols.errors import GlossaryStoreError, UnknownGlossaryError
 from dragoman_protocols.glossaries.directory import DirectoryStore
+from dragoman_protocols.glossaries.packed import unpack
 from dragoman_protocols.glossaries.store import GlossaryStore, MemoryStore
 from dragoman_protocols.glossaries.values import Dictionary, Entry, StoredGlossary, written
 from dragoman_router.state.kept_glossaries import KeptGlossaries

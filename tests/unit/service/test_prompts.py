@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_contract.prompts import CUSTOM_FAMILY, PROMPT_FAMILIES
+from dragoman_contract.models import CUSTOM_FAMILY, PROMPT_FAMILIES
 from dragoman_protocols.languages import pair
 from dragoman_service.engine.protocol import Framing
 from dragoman_service.errors import PromptTemplateError

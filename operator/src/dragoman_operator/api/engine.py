@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from dragoman_contract.prompts import CUSTOM_FAMILY, PromptFamily
+from dragoman_contract.models import CUSTOM_FAMILY, PromptFamily
 from dragoman_kube.quantity import parse
 from dragoman_operator.api.fields import Duration, Name, Quantity, Rule, SecretKey, SpecModel, Untyped, within
 

@@ -10,14 +10,13 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import Any, Protocol
 
-from dragoman_contract.files import translated_ending
 from dragoman_contract.routing import CHARACTERS_HEADER
 from dragoman_protocols.calls import Peek, TranslateFile
 from dragoman_protocols.deepl.errors import missing, unsupported
 from dragoman_protocols.deepl.fields import Fields, bounded_fields
 from dragoman_protocols.deepl.translate import glossary_ids, need_of, options
 from dragoman_protocols.errors import InvalidFieldError, MalformedRequestError
-from dragoman_protocols.media import media_type
+from dragoman_protocols.files import media_type, translated_ending
 from dragoman_protocols.memories import read_memory
 from dragoman_protocols.messages import Answer, Request, json_answer
 from dragoman_protocols.multipart import Upload

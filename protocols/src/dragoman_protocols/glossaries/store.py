@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from dragoman_contract.glossaries import Packed, pack
 from dragoman_protocols.errors import InvalidFieldError, StoreFullError, UnknownGlossaryError
+from dragoman_protocols.glossaries.packed import Packed, pack
 from dragoman_protocols.glossaries.values import Outline, StoredGlossary, written
 
 MAX_GLOSSARIES = 1000

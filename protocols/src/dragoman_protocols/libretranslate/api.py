@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dragoman_contract.files import FILE_ENDINGS
 from dragoman_contract.http import TRANSLATE_PATH
 from dragoman_protocols import errors
 from dragoman_protocols.blanks import UNDETERMINED, not_blank, put_back
 from dragoman_protocols.calls import Detect, Need, Peek, Results, Translate
 from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation, json_or_form
 from dragoman_protocols.errors import ErrorTable, InvalidFieldError, RequestError, UnknownLanguageError
+from dragoman_protocols.files import FILE_ENDINGS
 from dragoman_protocols.languages import AUTO, canonical, language
 from dragoman_protocols.libretranslate.fields import (
     CODES,

@@ -9,8 +9,8 @@ from typing import NamedTuple, Protocol
 
 from dragoman_protocols.calls import Peek, TranslateFile
 from dragoman_protocols.errors import InvalidFieldError
+from dragoman_protocols.files import media_type
 from dragoman_protocols.libretranslate.fields import missing, read_fields
-from dragoman_protocols.media import media_type
 from dragoman_protocols.memories import read_memory
 from dragoman_protocols.messages import CORS_HEADERS, Answer, Request, cors_answer
 from dragoman_protocols.offer import Offer

@@ -7,7 +7,6 @@ import logging
 import re
 from functools import lru_cache
 
-from dragoman_contract.glossaries import Packed
 from dragoman_contract.http import MAX_TEXTS
 from dragoman_contract.routing import (
     CHARACTERS_HEADER,
@@ -21,6 +20,7 @@ from dragoman_http.protocol import EXTENSION, BoundedProtocol, Cycle
 from dragoman_protocols.calls import NOTHING, Peek
 from dragoman_protocols.endpoints import Endpoint, Kind
 from dragoman_protocols.errors import DefectError, DrainingError, RequestError
+from dragoman_protocols.glossaries.packed import Packed
 from dragoman_protocols.keys import body_without_key, key_in_body
 from dragoman_protocols.messages import Answer, time_limit_s
 from dragoman_protocols.page.endpoints import FLEET_PATH

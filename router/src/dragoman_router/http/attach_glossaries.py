@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from dragoman_contract.glossaries import Packed
 from dragoman_contract.routing import HELD_GLOSSARIES_PATH
+from dragoman_protocols.glossaries.packed import Packed
 from dragoman_router.fleet.connections import ExchangeError, Pool
 
 log = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dragoman_contract.glossaries import Packed
+from dragoman_protocols.glossaries.packed import Packed
 from dragoman_router.fleet.backend import Backend, Endpoint
 from dragoman_router.fleet.connections import Connection, Reply
 

@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence
 from random import Random
 
-from dragoman_contract.glossaries import Packed, named
 from dragoman_contract.routing import (
     CHARACTERS_LEFT_HEADER,
     DEPLOYMENT_HEADER,
@@ -30,6 +29,7 @@ from dragoman_protocols.errors import (
     UpstreamError,
     UpstreamTimeoutError,
 )
+from dragoman_protocols.glossaries.packed import Packed, named
 from dragoman_protocols.keys import MARKING_HEADERS, SECRET_HEADERS, query_without_keys
 from dragoman_router.fleet.backend import Backend, Endpoint, SlotFuture
 from dragoman_router.fleet.connections import ExchangeError, Reply

@@ -12,8 +12,8 @@ from typing import Any
 from cachetools import LRUCache
 from pydantic import TypeAdapter
 
-from dragoman_contract.glossaries import MAX_PACKED_BYTES, Packed, revision_of, unpack
 from dragoman_protocols.errors import GlossaryStoreError, InvalidGlossaryError, StoreFullError
+from dragoman_protocols.glossaries.packed import MAX_PACKED_BYTES, Packed, revision_of, unpack
 from dragoman_protocols.glossaries.store import (
     MAX_GLOSSARIES,
     Change,

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from dragoman_contract.glossaries import Packed
 from dragoman_protocols.errors import GlossariesUnavailableError, GlossaryStoreError, InvalidFieldError
 from dragoman_protocols.glossaries.directory import DirectoryStore
+from dragoman_protocols.glossaries.packed import Packed
 from dragoman_protocols.glossaries.store import Change, GlossaryStore, MemoryStore, unknown
 from dragoman_protocols.glossaries.values import Outline, StoredGlossary
 from dragoman_router.errors import SettingsError

@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dragoman_contract.files import FILE_CHARACTERS
 from dragoman_protocols.errors import (
     CrowdedOutError,
     DeadlineExceededError,
     OverloadedError,
     RequestError,
 )
+from dragoman_protocols.files import FILE_CHARACTERS
 from dragoman_protocols.messages import time_limit_s
 from dragoman_service.core.concurrency import MAX_CONCURRENT_SEGMENTS
 from dragoman_service.core.costs import Cost

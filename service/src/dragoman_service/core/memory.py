@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dragoman_contract.memories import segment_key
+from dragoman_protocols.memories import segment_key
 from dragoman_protocols.translation import Format, TranslationRequest
 from dragoman_service.core.stages import (
     Evaluation,

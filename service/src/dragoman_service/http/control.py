@@ -12,7 +12,6 @@ from prometheus_client.registry import Collector
 from starlette.exceptions import HTTPException
 from starlette.status import HTTP_405_METHOD_NOT_ALLOWED
 
-from dragoman_contract.glossaries import MAX_PACKED_BYTES
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, START_CACHE_PATH, STARTUP_PATH
 from dragoman_contract.routing import DRAINED_PATH, HELD_GLOSSARIES_PATH, ROUTER_HEADER
 from dragoman_http.bodies import read_body
@@ -22,6 +21,7 @@ from dragoman_protocols.errors import (
     MethodNotAllowedError,
     UnknownPathError,
 )
+from dragoman_protocols.glossaries.packed import MAX_PACKED_BYTES
 from dragoman_service.core.admission import Admission
 from dragoman_service.engine.protocol import Engine, Phase
 from dragoman_service.http.glossaries import AttachedGlossaries

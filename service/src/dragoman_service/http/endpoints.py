@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from starlette.types import ASGIApp
 
-from dragoman_contract.files import MAX_FILE_BYTES
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, STARTUP_PATH
 from dragoman_contract.routing import DRAINED_PATH, GLOSSARIES_HEADER, HELD_GLOSSARIES_PATH, ROUTER_HEADER
 from dragoman_http.bodies import ClientGoneError, Message, Receive, Send, read_body
@@ -21,6 +20,7 @@ from dragoman_protocols.chat import Chat
 from dragoman_protocols.detection import detect
 from dragoman_protocols.endpoints import Endpoint, Kind
 from dragoman_protocols.errors import CapacityError, RequestError
+from dragoman_protocols.files import MAX_FILE_BYTES
 from dragoman_protocols.languages import Pair
 from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.multipart import read_form

@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 from cachetools import TTLCache
 
-from dragoman_contract.files import translated_ending
 from dragoman_contract.routing import REPLICA_HEADER, new_document_id
 from dragoman_http.exchange import Exchange
 from dragoman_protocols.blanks import not_blank, put_back
 from dragoman_protocols.calls import TranslateFile
 from dragoman_protocols.detection import NOTHING, detect
 from dragoman_protocols.errors import UnknownDocumentError
+from dragoman_protocols.files import translated_ending
 from dragoman_protocols.languages import Pair
 from dragoman_protocols.libretranslate.files import FileAnswer
 from dragoman_protocols.messages import Answer, Request

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from cachetools import LRUCache
 
-from dragoman_contract.glossaries import MAX_DOCUMENT_BYTES, revisions, unpack
 from dragoman_protocols.errors import (
     GlossaryMissingError,
     GlossaryStoreError,
@@ -19,6 +18,7 @@ from dragoman_protocols.errors import (
 )
 from dragoman_protocols.glossaries.directory import DirectoryStore
 from dragoman_protocols.glossaries.matching import Term
+from dragoman_protocols.glossaries.packed import MAX_DOCUMENT_BYTES, revisions, unpack
 from dragoman_protocols.glossaries.store import GlossaryStore, MemoryStore, canonical_id
 from dragoman_protocols.glossaries.values import StoredGlossary, read, terms
 from dragoman_protocols.languages import language
@@ -69,7 +69,7 @@ class AttachedGlossaries:
         )
 
     async def put(self, revision: str, content: bytes) -> None:
-        """Add one, as `dragoman_contract.glossaries` packs it.
+        """Add one, as `dragoman_protocols.glossaries.packed` packs it.
 
         Raises:
             ValueError: It is no glossary, or not of this revision.

@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable
 
 from fastapi import FastAPI
 
-from dragoman_contract.files import FILE_TIMEOUT_S
 from dragoman_http.limits import BACKLOG, WRITE_TIMEOUT_S, RequestLimits
 from dragoman_http.protocol import BoundedProtocol
 from dragoman_http.server import bound_socket, make_server
 from dragoman_protocols.errors import RequestError
+from dragoman_protocols.files import FILE_TIMEOUT_S
 from dragoman_service.engine.protocol import Engine, Phase, Progress
 from dragoman_service.errors import StartError
 from dragoman_service.http.lifecycle import Lifecycle

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import MappingProxyType
 
-from dragoman_contract.prompts import CUSTOM_FAMILY
+from dragoman_contract.models import CUSTOM_FAMILY
 from dragoman_service.engine.protocol import Decoding, Framing
 from dragoman_service.errors import PromptTemplateError
 from dragoman_service.prompts.family import (

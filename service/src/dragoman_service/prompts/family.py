@@ -121,7 +121,7 @@ class PromptFamily:
     """Prompt format of one family of models.
 
     Args:
-        name: As in `dragoman_contract.prompts.PROMPT_FAMILIES`.
+        name: As in `dragoman_contract.models.PROMPT_FAMILIES`.
         template: The user's text, with placeholders of `placeholders`.
         chinese_template: Used instead where source or target is Chinese, with languages named in Chinese.
         decoding: The publisher's sampling and stops.

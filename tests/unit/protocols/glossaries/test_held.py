@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from dragoman_contract.glossaries import Packed, pack
 from dragoman_protocols.errors import GlossaryMissingError
+from dragoman_protocols.glossaries.packed import Packed, pack
 from dragoman_protocols.glossaries.values import Dictionary, Entry, StoredGlossary, written
 from dragoman_service.http.glossaries import AttachedGlossaries
 

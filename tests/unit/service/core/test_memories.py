@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_contract.memories import segment_key
+from dragoman_protocols.memories import segment_key
 from dragoman_protocols.translation import Format, Split, TranslationRequest, TranslationResult
 from dragoman_service.core.long_texts import LongTexts
 from dragoman_service.core.translator import Translator

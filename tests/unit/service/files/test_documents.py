@@ -13,8 +13,8 @@ from markdown_it import MarkdownIt
 from prometheus_client import CollectorRegistry
 from tests.unit.service.files.documents import DOCUMENTS
 
-from dragoman_contract.files import FILE_ENDINGS
 from dragoman_protocols.errors import BrokenFileError
+from dragoman_protocols.files import FILE_ENDINGS
 from dragoman_protocols.translation import TranslationRequest
 from dragoman_service.core.translator import Translator
 from dragoman_service.engine.protocol import Chunk, Finish

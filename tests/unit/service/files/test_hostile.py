@@ -14,8 +14,8 @@ import pytest
 from tests.unit.service.files.documents import DOCUMENTS
 from tests.unit.service.files.pdfs import hostile
 
-from dragoman_contract.files import FILE_ENDINGS
 from dragoman_protocols.errors import BrokenFileError, GenerationError
+from dragoman_protocols.files import FILE_ENDINGS
 from dragoman_service.files.archives import MAX_UNPACKED_BYTES
 from dragoman_service.files.kinds import MAX_TEXTS, read
 from dragoman_service.files.pdf_process import CPU_S

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from dragoman_contract.glossaries import unpack
 from dragoman_protocols.errors import (
     GlossaryStoreError,
     InvalidFieldError,
@@ -20,6 +19,7 @@ from dragoman_protocols.errors import (
     StoreFullError,
     UnknownGlossaryError,
 )
+from dragoman_protocols.glossaries.packed import unpack
 from dragoman_protocols.glossaries.values import Dictionary, Entry, StoredGlossary, written
 from dragoman_router.state import glossaries
 from dragoman_router.state.glossaries import RedisGlossaries

@@ -5,8 +5,8 @@ import uuid
 
 import pytest
 
-from dragoman_contract import glossaries
-from dragoman_contract.glossaries import Packed, named, pack, revisions, unpack
+from dragoman_protocols.glossaries import packed as glossaries
+from dragoman_protocols.glossaries.packed import Packed, named, pack, revisions, unpack
 
 ID = str(uuid.uuid4())
 DOCUMENT = '{"name": "Grüße"}'.encode()

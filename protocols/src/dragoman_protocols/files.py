@@ -1,6 +1,9 @@
-"""Limits on uploaded files, of pods and routers."""
+"""Files that can be translated: endings of their names, media types, limits of pods and routers."""
 
 from __future__ import annotations
+
+import mimetypes
+from pathlib import PurePath
 
 # fmt: off
 FILE_ENDINGS = (
@@ -18,6 +21,26 @@ TRANSLATED_ENDINGS = {".pdf": ".docx"}
 def translated_ending(ending: str) -> str:
     """The ending of a translation's name, for that of a file's in lower case."""
     return TRANSLATED_ENDINGS.get(ending, ending)
+
+
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_OPENDOCUMENT = "application/vnd.oasis.opendocument"
+MEDIA_TYPES = {
+    ".docx": f"{_OFFICE}.wordprocessingml.document",
+    ".pptx": f"{_OFFICE}.presentationml.presentation",
+    ".xlsx": f"{_OFFICE}.spreadsheetml.sheet",
+    ".odt": f"{_OPENDOCUMENT}.text",
+    ".odp": f"{_OPENDOCUMENT}.presentation",
+    ".ods": f"{_OPENDOCUMENT}.spreadsheet",
+    ".epub": "application/epub+zip",
+}
+"""Python has these of the operating system, and images have none."""
+
+
+def media_type(name: str) -> str:
+    """The media type of a file, by the ending of its name."""
+    ending = PurePath(name).suffix.lower()
+    return MEDIA_TYPES.get(ending) or mimetypes.guess_type(name)[0] or "application/octet-stream"
 
 
 FILE_TIMEOUT_S = 600.0
