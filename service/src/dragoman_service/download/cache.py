@@ -75,8 +75,7 @@ class Record:
             found: Any = json.loads(self._path.read_text(encoding="utf-8"))
             self._verified: dict[str, list[int]] = dict(found["verified"])
             self.directory: str | None = found["directory"]
-            # Earlier versions wrote none.
-            self.listed: dict[str, list[str]] = dict(found.get("listed", {}))
+            self.listed: dict[str, list[str]] = dict(found["listed"])
         except (OSError, ValueError, KeyError, TypeError):
             self._verified, self.directory, self.listed = {}, None, {}
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal, Protocol
+from typing import Literal, Protocol
 
 Algorithm = Literal["sha256", "sha1", "md5", "crc32", "git-sha1"]
 
@@ -19,19 +18,11 @@ READ_BYTES = 1 << 20
 class Checksum:
     """What a store says about the content of a file; `value` is lower-case hex.
 
-    git-sha1 is the id of git's blob object, by which the hub names files that are not in LFS. With `parts`, the bytes
-    of each part of a file, it is the checksum of the checksums of the parts, as S3 has it of an object that was
-    uploaded in parts.
+    git-sha1 is the id of git's blob object, by which the hub names files that are not in LFS.
     """
 
     algorithm: Algorithm
     value: str
-    parts: tuple[int, ...] = ()
-
-    @property
-    def kind(self) -> str:
-        """For people."""
-        return f"{self.algorithm} of {len(self.parts)} parts" if self.parts else self.algorithm
 
 
 class _Hash(Protocol):
@@ -65,24 +56,14 @@ _HASHES: dict[Algorithm, Callable[[int], _Hash]] = {
 }
 
 
-def checksum_of(path: Path, algorithm: Algorithm, parts: tuple[int, ...] = ()) -> Checksum:
-    """The checksum of a file on disk; see `Checksum` for `parts`.
+def checksum_of(path: Path, algorithm: Algorithm) -> Checksum:
+    """The checksum of a file on disk.
 
     Raises:
         OSError: It cannot be read.
     """
+    found = _HASHES[algorithm](path.stat().st_size)
     with path.open("rb") as file:
-        if not parts:
-            return Checksum(algorithm, _digest(file, algorithm, path.stat().st_size))
-        digests = b"".join(bytes.fromhex(_digest(file, algorithm, size)) for size in parts)
-    return Checksum(algorithm, _digest(io.BytesIO(digests), algorithm, len(digests)), parts)
-
-
-def _digest(file: BinaryIO, algorithm: Algorithm, size: int) -> str:
-    """Of the next `size` bytes."""
-    found = _HASHES[algorithm](size)
-    left = size
-    while left and (data := file.read(min(READ_BYTES, left))):
-        found.update(data)
-        left -= len(data)
-    return found.hexdigest()
+        while data := file.read(READ_BYTES):
+            found.update(data)
+    return Checksum(algorithm, found.hexdigest())

@@ -113,7 +113,7 @@ def _cached(model: str, revision: str | None, trusted: bool, folder: Path, recor
     ref = folder / "refs" / (revision or "main")
     name = f"snapshots/{ref.read_text().strip() if ref.is_file() else revision or ''}"
     if revision is None and record.directory and name not in record.listed:
-        # Other programs and earlier versions move the ref before the files are there.
+        # Other programs move the ref before the files are there.
         name = record.directory
     directory = folder / name
     names = record.listed.get(name) or [

@@ -9,15 +9,14 @@ import io
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import replace
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from dragoman_service.download.cache import Record, exclusive
+from dragoman_service.download.cache import LOCK, Record, exclusive
 from dragoman_service.download.checksums import Algorithm, Checksum
 from dragoman_service.download.errors import ChecksumError, IncompleteModelError
 from dragoman_service.download.files import check_complete, needed
@@ -35,6 +34,8 @@ log = logging.getLogger(__name__)
 
 SUMS = "SHA256SUMS"
 """File with the checksums of the others, as sha256sum(1) writes it."""
+_STATE = re.compile("[0-9a-f]{16}")
+"""Names of the directories of states; see `_version`."""
 _CHUNK = 1 << 20
 _CONNECT_S = 5
 _READ_S, _ATTEMPTS = 30, 3
@@ -55,7 +56,8 @@ def fetch(uri: str, cache: Path, trusted: bool, meter: Meter) -> Path:
         meter: Counts the bytes.
 
     Returns:
-        The directory that has the model; another one for each state of the prefix.
+        The directory that has the model; another one for each state of the prefix. Those of earlier states are removed,
+        except for that of the last complete one, which other pods may be reading.
 
     Raises:
         ModelLoadError: The model is not complete, not verified, or does not fit.
@@ -79,6 +81,8 @@ def fetch(uri: str, cache: Path, trusted: bool, meter: Meter) -> Path:
             directory = folder / record.directory
         else:
             directory = folder / _version(listed)
+            if locked:
+                _remove_states(folder, {record.directory, directory.name})
             with meter.requesting():
                 files = _remote_files(client, bucket, prefix, listed, uri, trusted, meter)
             meter.total_bytes = sum(file.size for file in files)
@@ -148,6 +152,15 @@ def _version(listed: Mapping[str, Mapping[str, Any]]) -> str:
     return hashlib.sha256(json.dumps(state).encode()).hexdigest()[:16]
 
 
+def _remove_states(folder: Path, kept: Collection[str | None]) -> None:
+    """Remove the directories of states of the prefix, but those that are kept; the folder's lock is held."""
+    for found in folder.iterdir():
+        # A folder with a lock is that of a model below this one's prefix.
+        if found.name not in kept and _STATE.fullmatch(found.name) and not (found / LOCK).exists():
+            log.info("%s has an earlier state of the prefix and is removed", found)
+            shutil.rmtree(found)
+
+
 def _remote_files(
     client: Any,
     bucket: str,
@@ -167,39 +180,11 @@ def _remote_files(
     for name in needed(listed, uri, trusted):
         checksum = sums.get(name)
         if checksum is None:
-            key = f"{prefix}/{name}"
-            head = client.head_object(Bucket=bucket, Key=key, ChecksumMode="ENABLED")
+            head = client.head_object(Bucket=bucket, Key=f"{prefix}/{name}", ChecksumMode="ENABLED")
             meter.receive(0)
-            checksum = checksum_of_head(head, partial(_parts, client, bucket, key, int(listed[name]["Size"])))
+            checksum = checksum_of_head(head)
         files.append(RemoteFile(name, int(listed[name]["Size"]), checksum))
     return files
-
-
-def _parts(client: Any, bucket: str, key: str, total: int, count: int) -> tuple[int, ...]:
-    if count == 1:
-        return (total,)
-    first, last = (_part_bytes(client, bucket, key, number) for number in (1, count))
-    if not 0 < first < total or not 0 < last < total:
-        # The store does not know parts, or ignores their number.
-        return ()
-    return uniform(total, first, last, count) or _every_part(client, bucket, key, total, count)
-
-
-def _every_part(client: Any, bucket: str, key: str, total: int, count: int) -> tuple[int, ...]:
-    """By a request for each."""
-    sizes = tuple(_part_bytes(client, bucket, key, number) for number in range(1, count + 1))
-    return sizes if sum(sizes) == total else ()
-
-
-def _part_bytes(client: Any, bucket: str, key: str, number: int) -> int:
-    """0 where the store does not tell."""
-    from botocore.exceptions import ClientError
-
-    try:
-        return int(client.head_object(Bucket=bucket, Key=key, PartNumber=number)["ContentLength"])
-    except ClientError as error:
-        log.debug("no part %d of %s: %s", number, key, error)
-        return 0
 
 
 def sums_of(text: str) -> dict[str, Checksum]:
@@ -208,16 +193,16 @@ def sums_of(text: str) -> dict[str, Checksum]:
     return {name: Checksum("sha256", value.lower()) for value, name in lines}
 
 
-Parts = Callable[[int], tuple[int, ...]]
-"""Bytes of each part of an object that was uploaded in so many; none if they are not known."""
+def checksum_of_head(head: Mapping[str, Any]) -> Checksum | None:
+    """The checksum of a whole object, from the store's answer to HEAD.
 
+    Checksums of checksums of parts are not used: the store does not list the sizes of the parts. Neither are CRC-32C
+    and CRC-64/NVME: nothing that is installed computes them fast. An ETag is an MD5 unless the object is in parts or
+    encrypted with a key of KMS or of the client.
 
-def checksum_of_head(head: Mapping[str, Any], parts: Parts = lambda _: ()) -> Checksum | None:
-    """What can be compared of an object, the best first; None if the store has nothing that is known here.
+    Returns:
+        None if the store has no such checksum.
 
-    A checksum is that of the object, or of its parts' checksums, with their number behind a hyphen. CRC-32C and
-    CRC-64/NVME are not compared: nothing that is installed computes them fast. An ETag is an MD5 unless the object
-    is encrypted with a key of KMS or of the client.
     Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/checking-object-integrity-upload.html,
     https://docs.aws.amazon.com/AmazonS3/latest/API/API_Object.html
     """
@@ -226,34 +211,18 @@ def checksum_of_head(head: Mapping[str, Any], parts: Parts = lambda _: ()) -> Ch
         ("ChecksumSHA1", "sha1"),
         ("ChecksumCRC32", "crc32"),
     )
-    etag = re.fullmatch(r'"?([0-9a-f]{32})(?:-(\d+))?"?', str(head.get("ETag") or ""))
-    is_of_parts = head.get("ChecksumType", "FULL_OBJECT") != "FULL_OBJECT"
-    listed: list[tuple[Algorithm, str, int]] = []
-    for field, algorithm in known:
-        found = re.fullmatch(r"([A-Za-z0-9+/]+=*)(?:-(\d+))?", str(head.get(field) or ""))
-        # Some stores leave out the number.
-        count = found and (found[2] or (is_of_parts and etag and etag[2]))
-        if found and (count or not is_of_parts):
-            with suppress(binascii.Error):
-                listed.append((algorithm, base64.b64decode(found[1]).hex(), int(count or 0)))
+    if head.get("ChecksumType", "FULL_OBJECT") == "FULL_OBJECT":
+        for field, algorithm in known:
+            value = str(head.get(field) or "")
+            # A number of parts behind a hyphen marks a checksum of checksums.
+            if re.fullmatch(r"[A-Za-z0-9+/]+=*", value):
+                with suppress(binascii.Error):
+                    return Checksum(algorithm, base64.b64decode(value).hex())
+    etag = re.fullmatch(r'"?([0-9a-f]{32})"?', str(head.get("ETag") or ""))
     is_encrypted = head.get("SSECustomerAlgorithm") or str(head.get("ServerSideEncryption") or "").startswith(
         "aws:kms"
     )
-    if etag and not is_encrypted:
-        listed.append(("md5", etag[1], int(etag[2] or 0)))
-    for algorithm, value, count in sorted(listed, key=lambda each: each[2] > 0):
-        if not count:
-            return Checksum(algorithm, value)
-        if sizes := parts(count):
-            return Checksum(algorithm, value, sizes)
-    return None
-
-
-def uniform(total: int, first: int, last: int, count: int) -> tuple[int, ...]:
-    """Bytes of `count` parts of one size but the last, as clients upload them; none if these are not such parts."""
-    if first <= 0 or first * (count - 1) + last != total or not 0 < last <= first:
-        return ()
-    return (*[first] * (count - 1), last)
+    return Checksum("md5", etag[1]) if etag and not is_encrypted else None
 
 
 def _download(
@@ -269,26 +238,11 @@ def _download(
 ) -> None:
     from botocore.exceptions import HTTPClientError, IncompleteReadError
 
-    def check(file: RemoteFile, path: Path) -> None:
-        try:
-            verify(file, path)
-        except ChecksumError:
-            # Sizes of parts were concluded from those of the first and the last.
-            if file.checksum is None or path.stat().st_size != file.size:
-                raise
-            count = len(file.checksum.parts)
-            sizes = (
-                _every_part(client, bucket, f"{prefix}/{file.name}", file.size, count) if count > 3 else ()
-            )
-            if sizes in ((), file.checksum.parts):
-                raise
-            verify(replace(file, checksum=replace(file.checksum, parts=sizes)), path)
-
     targets = [(file, directory / file.name) for file in files]
     for file, path in targets:
         if path.exists() and not record.has(path):
             try:
-                check(file, path)
+                verify(file, path)
             except ChecksumError as error:
                 log.warning("downloading again: %s", error)
                 path.unlink()
@@ -313,6 +267,6 @@ def _download(
             else:
                 return
 
-    download(targets, receive, meter, check, partial=PARTIAL if locked else own_partial())
+    download(targets, receive, meter, partial=PARTIAL if locked else own_partial())
     for _, path in targets:
         record.add(path)

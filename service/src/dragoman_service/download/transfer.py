@@ -122,9 +122,6 @@ class Meter:
 Receive = Callable[[RemoteFile, io.RawIOBase, int], None]
 """Append a file's bytes from an offset on; what is open is positioned there."""
 
-Check = Callable[[RemoteFile, Path], None]
-"""Compare a file with what the store lists, as `verify` does."""
-
 
 class _Output(io.FileIO):
     """A file that counts what is written, and refuses to go on once another file of the download has failed."""
@@ -150,13 +147,12 @@ def download(
     files: Sequence[tuple[RemoteFile, Path]],
     receive: Receive,
     meter: Meter,
-    check: Check | None = None,
     *,
     partial: str = PARTIAL,
 ) -> None:
     """Bring files to their paths; one that has its path already is left as it is.
 
-    A file exists at its path only once it is complete, verified (by `check`; default: `verify`) and on disk. Until
+    A file exists at its path only once it is complete, verified and on disk. Until
     then its name ends with `partial`.
 
     Raises:
@@ -177,9 +173,7 @@ def download(
     pool = ThreadPoolExecutor(PARALLEL_FILES, thread_name_prefix="download")
     try:
         running = [
-            pool.submit(
-                _complete, file, path, parts[path], offsets[path], receive, meter, stop, check or verify
-            )
+            pool.submit(_complete, file, path, parts[path], offsets[path], receive, meter, stop)
             for file, path in missing
         ]
         done, _ = wait(running, return_when=FIRST_EXCEPTION)
@@ -205,18 +199,17 @@ def verify(file: RemoteFile, path: Path) -> None:
         )
     if file.checksum is None:
         log.info(
-            "%s: only its size is compared, the store lists no checksum of it that is known here", file.name
+            "%s: only its size is compared, the store has no checksum of the whole file that is known here",
+            file.name,
         )
         return
-    found = checksum_of(path, file.checksum.algorithm, file.checksum.parts)
+    found = checksum_of(path, file.checksum.algorithm)
     if found != file.checksum:
-        # Not every store has MD5s in the ETags of objects in parts.
-        instead = ", or set its sum in a file SHA256SUMS beside it" if found.parts else ""
         raise ChecksumError(
-            f"{file.name} has the {found.kind} {found.value} and the store lists {file.checksum.value}; it is "
-            f"downloaded again at the next start: if this repeats, the store or a mirror has a wrong file{instead}"
+            f"{file.name} has the {found.algorithm} {found.value} and the store lists {file.checksum.value}; it is "
+            f"downloaded again at the next start: if this repeats, the store or a mirror has a wrong file"
         )
-    log.info("%s: its %s is the store's", file.name, found.kind)
+    log.info("%s: its %s is the store's", file.name, found.algorithm)
 
 
 def own_partial() -> str:
@@ -241,7 +234,6 @@ def _complete(
     receive: Receive,
     meter: Meter,
     stop: threading.Event,
-    check: Check,
 ) -> None:
     with _Output(part, offset, meter, stop) as output:
         if offset < file.size:
@@ -249,7 +241,7 @@ def _complete(
                 receive(file, output, offset)
         os.fsync(output.fileno())
     try:
-        check(file, part)
+        verify(file, part)
     except ChecksumError:
         part.unlink()
         raise

@@ -103,11 +103,7 @@ def _files(settings: Settings) -> list[RemoteFile]:
 
 
 def _line(file: RemoteFile) -> str:
-    checksum = "-"
-    if file.checksum is not None:
-        # As S3 writes them.
-        parts = f"-{len(file.checksum.parts)}" if file.checksum.parts else ""
-        checksum = f"{file.checksum.algorithm}:{file.checksum.value}{parts}"
+    checksum = f"{file.checksum.algorithm}:{file.checksum.value}" if file.checksum else "-"
     return f"{file.size} {checksum} {file.name}\n"
 
 
