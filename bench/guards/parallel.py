@@ -2,8 +2,8 @@
 
     python bench/guards/parallel.py PAIRS.jsonl [--alarms GUARD] [--origin START]
 
-PAIRS is `aligned.py`'s test.jsonl, or lines of source, target, source_lang, target_lang and perhaps origin from
-elsewhere, such as a system's outputs on a test set. The translations stand for good answers; each is also cut in the
+PAIRS has JSON lines of source, target, source_lang, target_lang and perhaps origin, such as a system's outputs on a
+test set. The translations stand for good answers; each is also cut in the
 ways of `cuts.py`. Rates have 95% intervals (Wilson), which take the pairs for independent.
 """
 

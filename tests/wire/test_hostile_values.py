@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tests.support.hostile import watched
+from tests.support.hostile.fields import FIELDS, Field
+from tests.support.hostile.requests import Request
+from tests.support.hostile.values import KINDS
+from tests.support.hostile.watched import Stalls
 from tests.support.servers import descendants
 
-from dragoman_bench.hostile_fields import FIELDS, Field
-from dragoman_bench.hostile_requests import Request
-from dragoman_bench.hostile_values import KINDS
-from dragoman_bench.stalls import Stalls
-
-BENCH = Path(__file__).parents[2] / "bench" / "hostile"
 ROUNDS = int(os.environ.get("HOSTILE_ROUNDS", "1"))
 """Kinds of values that each field gets; 200 is all of them."""
 
@@ -48,7 +47,7 @@ class WatchedPod:
         with socket.create_server(("127.0.0.1", 0)) as listening:
             self.port = int(listening.getsockname()[1])
         self.stalls = Stalls(directory / "stalls")
-        command = [sys.executable, str(BENCH / "watched.py"), str(directory / "stalls"), "serve"]
+        command = [sys.executable, watched.__file__, str(directory / "stalls")]
         command += ["--model", "org/model", "--engine", "scripted", "--host", "127.0.0.1"]
         command += ["--port", str(self.port), "--termination-log", str(directory / "last-words"), *arguments]
         self.log = directory / "log"

@@ -9,8 +9,8 @@ import time
 from typing import Any
 
 import pytest
+from tests.support.hostile.malformed import GOOD, hostile, post, throw
 
-from dragoman_bench.hostile import GOOD, hostile, post, throw
 from dragoman_http import protocol, server
 
 ROUNDS = int(os.environ.get("HOSTILE_REQUESTS", "600"))

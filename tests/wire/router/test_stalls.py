@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.hostile.fields import FIELDS, Field
+from tests.support.hostile.values import KINDS
 
-from dragoman_bench.hostile_fields import FIELDS, Field
-from dragoman_bench.hostile_values import KINDS
 from dragoman_protocols import detection
 from dragoman_protocols.glossaries.directory import DirectoryStore
 from dragoman_protocols.languages import load_names

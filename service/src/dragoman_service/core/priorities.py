@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from dragoman_protocols.languages import Pair
 
 PATIENCE_S_PER_TOKEN = 0.05
-"""How long a segment waits for shorter ones, for each token that it is expected to be longer: see
-bench/scheduling for what other values do."""
+"""How long a segment waits for shorter ones, for each token that it is expected to be longer: docs/benchmarks.md
+has what other values do."""
 
 MAX_PATIENCE_S = 15.0
 """Maximum delay of a segment: half of the default request timeout."""

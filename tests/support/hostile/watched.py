@@ -1,12 +1,21 @@
-"""How long an event loop stood still at most, shared between processes through a file."""
+"""A pod whose event loop is watched: how long it stood still at most, shared between processes through a file.
+
+    python tests/support/hostile/watched.py FILE --model org/model --engine scripted --port 8000
+
+A task on the loop ticks every millisecond. CPU time between two ticks is what kept the loop from them: a callback of
+its own, or a thread that had the interpreter's lock. A clock would count other processes of a busy machine too.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import mmap
 import struct
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 TICK_S = 0.001
 
@@ -65,3 +74,38 @@ class Stalls:
             time.sleep(TICK_S / 2)
         stall, cpu_s, _ = self.read()
         return stall, cpu_s
+
+
+async def watch(stalls: Stalls) -> None:
+    """Tick until cancelled."""
+    last = _now()
+    while True:
+        await asyncio.sleep(TICK_S)
+        now = _now()
+        longest, _, ticks = stalls.read()
+        stall = Stall(*(max(most, at - before) for most, at, before in zip(longest, now, last, strict=True)))
+        stalls.write(stall, now.process_s, ticks + 1)
+        last = now
+
+
+def _now() -> Stall:
+    return Stall(time.thread_time(), time.process_time(), time.monotonic())
+
+
+def serve(stalls: Stalls, flags: list[str]) -> int:
+    """Run a pod; returns its exit status."""
+    from dragoman_service import __main__ as service
+
+    create: Callable[..., Any] = vars(service)["create_app"]
+
+    def watched(*arguments: Any) -> Any:
+        app = create(*arguments)
+        app.state.watches.append(lambda: watch(stalls))
+        return app
+
+    vars(service)["create_app"] = watched
+    return service.main(flags)
+
+
+if __name__ == "__main__":
+    sys.exit(serve(Stalls(Path(sys.argv[1])), sys.argv[2:]))

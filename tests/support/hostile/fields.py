@@ -1,6 +1,6 @@
 """Every field of every API, each with a function that makes an HTTP request with a given value in it; pure.
 
-For pods and routers alike: what is sent is what a client sends. `hostile_values` has the values, `hostile_files` the
+For pods and routers alike: what is sent is what a client sends. `values` has the values, `files` the
 files that they are put into.
 """
 
@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
-from dragoman_bench.hostile_files import FILES
-from dragoman_bench.hostile_requests import (
+from tests.support.hostile.files import FILES
+from tests.support.hostile.requests import (
     FORM,
     HERE,
     JSON,
@@ -31,7 +31,7 @@ from dragoman_bench.hostile_requests import (
     part,
     quoted,
 )
-from dragoman_bench.hostile_values import KINDS, Value
+from tests.support.hostile.values import KINDS, Value
 
 Body = dict[str, Any]
 Variants = dict[str, Body]

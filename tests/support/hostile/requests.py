@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote_from_bytes, urlencode
 
-from dragoman_bench.hostile_values import Value
+from tests.support.hostile.values import Value
 
 HERE = "\ue000HERE\ue000"
 """Stands for the value in a body of JSON."""

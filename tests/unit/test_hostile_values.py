@@ -3,9 +3,9 @@ import json
 import random
 
 import pytest
+from tests.support.hostile.fields import FIELDS, draws
+from tests.support.hostile.values import KINDS
 
-from dragoman_bench.hostile_fields import FIELDS, draws
-from dragoman_bench.hostile_values import KINDS
 from dragoman_protocols.routes import ENDPOINTS
 
 

@@ -1,6 +1,6 @@
 r"""Values that make a slow parser slow, by kind and size. Pure: the same value for the same kind and size.
 
-`hostile_fields` puts them into requests. A kind is a function of a size in characters: the growth of the time that a
+`fields` puts them into requests. A kind is a function of a size in characters: the growth of the time that a
 value costs, from one size to its double, tells a linear parser from a quadratic one. Kinds are named like regular
 expressions: `<a( a=b)*` is `<a`, then ` a=b` as often as fits.
 """
