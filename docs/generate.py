@@ -13,7 +13,6 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from dragoman_contract.command_line import CommandSettings, flag
 from dragoman_contract.metrics import by_section
 from dragoman_operator import metric_definitions as metrics_of_operators
 from dragoman_operator.api.crd import custom_resource_definition
@@ -25,6 +24,7 @@ from dragoman_router import metric_definitions as metrics_of_routers
 from dragoman_router.settings import Settings as RouterSettings
 from dragoman_service import metric_definitions as metrics_of_pods
 from dragoman_service.settings import Settings as ServiceSettings
+from dragoman_system.command_line import CommandSettings, flag
 
 REFERENCE = Path(__file__).parent / "reference"
 CHART = Path(__file__).parents[1] / "charts/dragoman/README.md"

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 
 import kopf
 
-from dragoman_contract.command_line import CommandLineError, read_command_line
 from dragoman_contract.kubernetes import FIELD_MANAGER
 from dragoman_kube.client import connect
 from dragoman_kube.config import configuration, service_account
@@ -21,6 +20,7 @@ from dragoman_operator.controller.runtime import Runtime
 from dragoman_operator.errors import OperatorError
 from dragoman_operator.metrics import Metrics
 from dragoman_operator.settings import Settings, unknown_variables
+from dragoman_system.command_line import CommandLineError, read_command_line
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
 
-from dragoman_contract.command_line import CommandSettings
 from dragoman_contract.http import OPERATOR_HEALTH_PORT, OPERATOR_METRICS_PORT
+from dragoman_system.command_line import CommandSettings
 
 ENV_PREFIX = "DRAGOMAN_OPERATOR_"
 

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import uvloop
 
-from dragoman_contract.command_line import configure_logging
-from dragoman_contract.live_files import LiveFiles
 from dragoman_http.server import bound_socket, use_one_worker_thread
 from dragoman_protocols.languages import load_names
 from dragoman_router.access.keys import KeyRing
@@ -28,6 +26,8 @@ from dragoman_router.http.assembly import assemble
 from dragoman_router.http.server import Certificates, Router, files_needed, raise_limit_of_open_files
 from dragoman_router.metrics import Metrics
 from dragoman_router.settings import Settings, read_settings
+from dragoman_system.command_line import configure_logging
+from dragoman_system.live_files import LiveFiles
 
 if TYPE_CHECKING:
     from dragoman_router.oidc.issuer import Issuer

@@ -12,12 +12,12 @@ from pydantic import BaseModel, Field, SecretStr, field_validator, model_validat
 from pydantic.alias_generators import to_camel
 from pydantic_settings import CliImplicitFlag, NoDecode, SettingsConfigDict
 
-from dragoman_contract.command_line import CommandLineError, CommandSettings, read_command_line
 from dragoman_contract.http import ROUTER_ADMIN_PORT, ROUTER_PORT
 from dragoman_contract.routing import REQUEST_TIMEOUT_S
 from dragoman_http.limits import WRITE_TIMEOUT_S
 from dragoman_protocols.files import FILE_TIMEOUT_S, MAX_FILE_BYTES
 from dragoman_router.errors import SettingsError
+from dragoman_system.command_line import CommandLineError, CommandSettings, read_command_line
 
 STATE_SCHEMES = ("redis", "rediss", "valkey", "valkeys")
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import uvloop
 from prometheus_client import REGISTRY
 
-from dragoman_contract.command_line import configure_logging
 from dragoman_http.server import use_one_worker_thread
 from dragoman_protocols.errors import EngineDeadError
 from dragoman_service.engine.devices import GPUMetrics, gpu_uuids
@@ -29,6 +28,7 @@ from dragoman_service.http.tracing import tracing
 from dragoman_service.prompts.families import prompt_family
 from dragoman_service.settings import Settings, read_settings, termination_log
 from dragoman_service.start_cache.exchange import StartCache
+from dragoman_system.command_line import configure_logging
 
 if TYPE_CHECKING:
     from dragoman_service.engine.turns import Turns

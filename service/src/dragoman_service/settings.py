@@ -14,7 +14,6 @@ from typing import Any, Literal
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import CliImplicitFlag, SettingsConfigDict
 
-from dragoman_contract.command_line import CommandLineError, CommandSettings, flag, read_command_line
 from dragoman_contract.http import ENGINE_PORT, MAX_TEXTS
 from dragoman_contract.languages import Languages
 from dragoman_contract.models import PROMPT_FAMILIES
@@ -22,6 +21,7 @@ from dragoman_contract.routing import LAME_DUCK_S, REQUEST_TIMEOUT_S
 from dragoman_http.limits import WRITE_TIMEOUT_S
 from dragoman_protocols.files import FILE_CHARACTERS, FILE_TIMEOUT_S
 from dragoman_service.errors import SettingsError
+from dragoman_system.command_line import CommandLineError, CommandSettings, flag, read_command_line
 
 KUBERNETES_TERMINATION_LOG = Path("/dev/termination-log")
 """Where a kubelet reads a container's termination message by default."""

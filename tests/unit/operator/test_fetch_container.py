@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from pydantic_settings import BaseSettings
 
-from dragoman_contract.command_line import read_command_line
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.observed.snapshot import TEMPLATE_HASH, Observed
 from dragoman_operator.resources.children import deployment
 from dragoman_operator.resources.pod import pod_template, source_digest
 from dragoman_operator.rollout import SURGE, Version, version_to_keep
+from dragoman_system.command_line import read_command_line
 
 MakeTd = Callable[..., TranslationDeployment]
 MakeObserved = Callable[..., Observed]

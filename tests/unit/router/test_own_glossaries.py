@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from dragoman_protocols.errors import GlossaryStoreError, UnknownGlossaryError
-from dragoman_protocols.glossaries.directory import DirectoryStore
 from dragoman_protocols.glossaries.packed import unpack
 from dragoman_protocols.glossaries.store import GlossaryStore, MemoryStore
 from dragoman_protocols.glossaries.values import Dictionary, Entry, StoredGlossary, written
 from dragoman_router.state.kept_glossaries import KeptGlossaries
+from dragoman_system.glossary_directory import DirectoryStore
 
 ENTRIES = Dictionary("en", "de", (Entry("cat", "Katze"),))
 

@@ -13,11 +13,11 @@ import httpx
 import pytest
 
 from dragoman_protocols.errors import GlossariesUnavailableError, UnknownGlossaryError
-from dragoman_protocols.glossaries.directory import DirectoryStore
 from dragoman_protocols.glossaries.packed import Packed, pack, unpack
 from dragoman_router.http.attach_glossaries import MAX_ATTACHMENTS
 from dragoman_router.routing.health import HEALTHY
 from dragoman_router.state.kept_glossaries import KeptGlossaries
+from dragoman_system.glossary_directory import DirectoryStore
 
 pytestmark = pytest.mark.timeout(300)
 

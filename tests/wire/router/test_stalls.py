@@ -21,9 +21,9 @@ from tests.support.hostile.fields import FIELDS, Field
 from tests.support.hostile.values import KINDS
 
 from dragoman_protocols import detection
-from dragoman_protocols.glossaries.directory import DirectoryStore
 from dragoman_protocols.languages import load_names
 from dragoman_router.state.kept_glossaries import KeptGlossaries
+from dragoman_system.glossary_directory import DirectoryStore
 
 COUNT = int(os.environ.get("HOSTILE_VALUES", "600"))
 """Requests to each of three routers."""

@@ -24,11 +24,11 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from dragoman_contract.languages import Languages
-from dragoman_contract.plain_yaml import read_yaml
 from dragoman_contract.routing import DEFAULT_WEIGHT, MAX_WEIGHT
 from dragoman_router.errors import SettingsError
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.routing.deployments import DEFAULT_MAX_IN_FLIGHT, Deployment, Replica
+from dragoman_system.live_files import read_yaml
 
 ADDRESS = r"^(http://)?(\[[0-9a-fA-F:.]+\]|[^\s/:\[\]]+):[0-9]{1,5}/?$"
 

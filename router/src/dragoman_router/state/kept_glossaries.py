@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from dragoman_protocols.errors import GlossariesUnavailableError, GlossaryStoreError, InvalidFieldError
-from dragoman_protocols.glossaries.directory import DirectoryStore
 from dragoman_protocols.glossaries.packed import Packed
 from dragoman_protocols.glossaries.store import Change, GlossaryStore, MemoryStore, unknown
 from dragoman_protocols.glossaries.values import Outline, StoredGlossary
 from dragoman_router.errors import SettingsError
 from dragoman_router.settings import Settings
+from dragoman_system.glossary_directory import DirectoryStore
 
 if TYPE_CHECKING:
     from dragoman_router.state.opening import SharedState

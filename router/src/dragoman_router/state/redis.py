@@ -15,9 +15,9 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, RedisError, ResponseError
 
-from dragoman_contract.stores import location, redis_url
 from dragoman_router.errors import StateError, StateRefusedError
 from dragoman_router.metric_definitions import STATE_ERRORS, STATE_PENDING_SECONDS, STATE_SECONDS, STATE_UP
+from dragoman_system.command_line import location, redis_url
 
 log = logging.getLogger(__name__)
 

@@ -15,11 +15,10 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from dragoman_contract.languages import Languages, LanguageTag, serves
-from dragoman_contract.live_files import POLL_S, LiveFiles, reason
-from dragoman_contract.plain_yaml import read_yaml
 from dragoman_protocols.glossaries.matching import Glossary, Term
 from dragoman_protocols.languages import Pair
 from dragoman_service.errors import SettingsError
+from dragoman_system.live_files import POLL_S, LiveFiles, read_yaml, reason
 
 MAX_BYTES = 4 * 1024 * 1024
 """Four times what a ConfigMap holds."""

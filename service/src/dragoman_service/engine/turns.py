@@ -18,9 +18,9 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from dragoman_contract.stores import location, redis_url
 from dragoman_service.errors import StartError
 from dragoman_service.metric_definitions import ENGINE_TURN_WAIT_SECONDS
+from dragoman_system.command_line import location, redis_url
 
 log = logging.getLogger(__name__)
 

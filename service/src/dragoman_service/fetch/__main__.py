@@ -13,18 +13,18 @@ from pathlib import Path
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
-from dragoman_contract.command_line import (
-    CommandLineError,
-    CommandSettings,
-    configure_logging,
-    read_command_line,
-)
 from dragoman_contract.http import ENGINE_PORT
 from dragoman_service.download import hub, s3
 from dragoman_service.download.errors import reason
 from dragoman_service.download.transfer import Meter, RemoteFile
 from dragoman_service.fetch.startup import describe, served
 from dragoman_service.settings import termination_log
+from dragoman_system.command_line import (
+    CommandLineError,
+    CommandSettings,
+    configure_logging,
+    read_command_line,
+)
 
 log = logging.getLogger("dragoman_service.fetch")
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import yaml
 
-from dragoman_contract.plain_yaml import LOADER, MAX_DEPTH
 from dragoman_protocols.errors import BrokenFileError
 from dragoman_protocols.translation import Format
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.plain import decoded, marked_encoding
 from dragoman_service.files.values import in_xml, is_language
+from dragoman_system.live_files import LOADER, MAX_DEPTH
 
 PLAIN = re.compile(r"[^\W\d_](?:[^\n\t:#\[\]{},&*!|>'\"%@`\\?]|:(?=\S)|(?<=\S)[#'\"])*(?<![\s:])")
 """A text that may stand without quotes, a little less than YAML allows."""

@@ -16,7 +16,6 @@ from dragoman_protocols.errors import (
     InvalidFieldError,
     UnknownDictionaryError,
 )
-from dragoman_protocols.glossaries.directory import DirectoryStore
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.glossaries.packed import MAX_DOCUMENT_BYTES, revisions, unpack
 from dragoman_protocols.glossaries.store import GlossaryStore, MemoryStore, canonical_id
@@ -25,6 +24,7 @@ from dragoman_protocols.languages import language
 from dragoman_protocols.translation import Format, TranslationRequest
 from dragoman_service.errors import SettingsError
 from dragoman_service.text.markup import unescaped
+from dragoman_system.glossary_directory import DirectoryStore
 
 log = logging.getLogger(__name__)
 

@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_contract.live_files import POLL_S
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.languages import Pair, pair
 from dragoman_protocols.translation import TranslationRequest
 from dragoman_service.core.glossary_file import GlossaryFile
 from dragoman_service.errors import SettingsError
+from dragoman_system.live_files import POLL_S
 
 YAML = """
 - {source: en, target: de, terms: {invoice: Rechnung, Dragoman: Dragoman}}

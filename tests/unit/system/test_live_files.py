@@ -11,7 +11,6 @@ from random import Random
 
 import pytest
 
-from dragoman_contract import live_files
 from dragoman_router.access.keys import KeyRing
 from dragoman_router.errors import SettingsError
 from dragoman_router.fleet import static
@@ -20,6 +19,7 @@ from dragoman_router.fleet.queue import QueueLimits
 from dragoman_router.http.server import Certificates
 from dragoman_router.metrics import Metrics
 from dragoman_router.settings import Settings
+from dragoman_system import live_files
 
 GOOD = b"deployments: [{name: a, replicas: ['127.0.0.1:1']}]"
 NO_YAML = [b"!!bool maybe", b"!!timestamp x", b"2001-99-99", b":".join([b"1"] * 400) + b".0", b"[" * 20_000]

@@ -2,7 +2,7 @@
 
 import logging
 
-from dragoman_contract.command_line import TRACEBACK_EVERY_S, SparseTracebacks
+from dragoman_system.command_line import TRACEBACK_EVERY_S, SparseTracebacks
 
 
 def record(*, traceback: bool) -> logging.LogRecord:

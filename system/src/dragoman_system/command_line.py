@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -58,6 +59,22 @@ def read_command_line(settings: type[Read], argv: Sequence[str]) -> Read:
 def flag(field: str) -> str:
     """The flag of a field."""
     return "--" + field.replace("_", "-")
+
+
+def redis_url(url: str) -> str:
+    """A URL as the client library reads it: Valkey's schemes are Redis' under another name.
+
+    Args:
+        url: `redis://`, `rediss://`, `valkey://` or `valkeys://`.
+    """
+    scheme, separator, rest = url.partition("://")
+    return {"valkey": "redis", "valkeys": "rediss"}.get(scheme, scheme) + separator + rest
+
+
+def location(url: str) -> str:
+    """A URL without user and password, for messages."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def configure_logging(level: str, *, sparse: Sequence[str] = ()) -> None:

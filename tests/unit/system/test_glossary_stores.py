@@ -17,12 +17,13 @@ from dragoman_protocols.errors import (
     StoreFullError,
     UnknownGlossaryError,
 )
-from dragoman_protocols.glossaries import directory, store
-from dragoman_protocols.glossaries.directory import DirectoryStore
+from dragoman_protocols.glossaries import store
 from dragoman_protocols.glossaries.store import GlossaryStore, MemoryStore
 from dragoman_protocols.glossaries.values import Dictionary, Entry, StoredGlossary
 from dragoman_service.errors import SettingsError
 from dragoman_service.http.glossaries import open_store
+from dragoman_system import glossary_directory
+from dragoman_system.glossary_directory import DirectoryStore
 
 MADE = datetime(2026, 11, 1, 12, 0, 0, 123456, tzinfo=UTC)
 
@@ -86,7 +87,7 @@ async def test_what_exceeds_a_bound_is_not_added(
 ) -> None:
     with pytest.raises(InvalidGlossaryError):
         await glossaries.add(make_glossary(name=""))
-    for module in (store, directory):
+    for module in (store, glossary_directory):
         monkeypatch.setattr(module, "MAX_GLOSSARIES", 1)
     await glossaries.add(make_glossary())
     with pytest.raises(StoreFullError, match="1 glossaries, as many as are kept"):

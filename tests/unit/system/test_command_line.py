@@ -2,7 +2,7 @@ import pytest
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from dragoman_contract.command_line import CommandLineError, read_command_line
+from dragoman_system.command_line import CommandLineError, read_command_line
 
 
 class Settings(BaseSettings):
