@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -22,14 +22,26 @@ SLOW_START_S = 15.0
 """Time after which the start of the new pod is slow."""
 DURING_SLOW_START = 20
 """Requests at once during a slow start: more than the first pod runs at once (16), as the autoscaler cancels a start
-that the load no longer requires."""
+that the load no longer requires. On a busy machine they may not suffice; the burst is then repeated."""
 SERVED_BY_ALL_S = 6.0
 """For how long these go on once the new pod is ready, so that it gets its share and the operator, which decides every
 5 s, has seen it."""
 MAX_CHARS = 80
 """Length of a request's text."""
+SCALE_UP_S = 60.0
+"""Maximum time from a burst to the decision to scale up, which takes less than 10 s on an idle machine."""
+DEGRADED_S = 60.0
+"""Maximum time for which the object may be degraded."""
+MAX_BURSTS = 3
+"""Bursts in all, where starts are cancelled."""
+REPEAT_S = 15.0
+"""What is waited for is said again after this time without another message."""
 RETRY_S = 0.5
 """After a request that was refused for load, or lost, the next one is sent after this time."""
+
+
+class BurstError(Exception):
+    """The replicas did not follow the load; the message has the reason."""
 
 
 @dataclass
@@ -47,10 +59,6 @@ class Tally:
     lost: int = 0
     first_loss: str = ""
     replicas_max: int = 0
-    scaled_up: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once more than one pod is desired."""
-    grown: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once more than one pod is ready."""
 
 
 class Load:
@@ -116,79 +124,163 @@ async def burst(
 ) -> Tally:
     """Scale up by a burst and down by its end, with requests under way all the time.
 
+    Args:
+        cluster: Of the deployment.
+        wanted: Sentences to translate.
+        in_flight: Requests at once in the burst.
+        timeout_s: Maximum time of the second pod's start, and of the scale-down.
+        say: Prints a line of progress.
+
     Raises:
-        TimeoutError: The replicas did not follow.
+        BurstError: The replicas did not follow.
     """
     tally = Tally()
     load = Load(cluster, wanted, tally)
-    watching = asyncio.create_task(_report_changes(cluster, tally, say))
+    watch = Watch(cluster, tally, say)
     try:
-        load.keep(in_flight)
-        async with asyncio.timeout(timeout_s):
-            await tally.scaled_up.wait()
-            say(f"the burst ends; {AFTERWARDS} sentences at once from here")
-            load.keep(AFTERWARDS)
-            await _until_grown(cluster, load, tally, say)
-        say(f"{tally.replicas_max} replicas are ready")
-        await asyncio.sleep(SERVED_BY_ALL_S)
-        async with asyncio.timeout(timeout_s):
-            await _until_one_is_left(cluster, say)
-        say("1 replica is left")
+        await _scale_up(load, watch, in_flight, timeout_s)
+        load.keep(AFTERWARDS)
+        watch.say(f"{tally.replicas_max} replicas are ready")
+        served_by_all = watch.time_limit(SERVED_BY_ALL_S)
+        while not served_by_all():
+            await watch.look()
+        await _until_one_is_left(cluster, watch, timeout_s)
+        watch.say("1 replica is left")
     finally:
-        watching.cancel()
-        with suppress(asyncio.CancelledError):
-            await watching
         await load.aclose()
     return tally
 
 
-async def _until_grown(cluster: Cluster, load: Load, tally: Tally, say: Callable[[str], None]) -> None:
-    """Wait for another replica, and report what its pod does until it is ready."""
-    reported: set[str] = set()
-    clock = asyncio.get_running_loop().time
-    slow_at, slow = clock() + SLOW_START_S, False
-    while not tally.grown.is_set():
-        if not slow and clock() >= slow_at:
-            slow = True
-            say(f"the other pod starts slowly; {DURING_SLOW_START} sentences at once until it is ready")
-            load.keep(DURING_SLOW_START)
-        for phase in await cluster.loading():
-            if phase not in reported and ": ready" not in phase:
-                say(phase)
-                reported.add(phase)
+class Watch:
+    """Looks at the object's status, and reports its changes.
+
+    Attributes:
+        desired: Desired replicas.
+        ready: Ready replicas.
+        reason: Of the autoscaler's last decision.
+    """
+
+    desired = ready = 1
+    reason = ""
+
+    def __init__(self, cluster: Cluster, tally: Tally, say: Callable[[str], None]) -> None:
+        self._cluster, self._tally, self._say = cluster, tally, say
+        self._changes: list[dict[str, Any]] = []
+        self._said: set[str] = set()
+        self._waits_for, self._said_s = "", 0.0
+        self._degraded_too_long: Callable[[], bool] | None = None
+
+    def time_limit(self, seconds: float) -> Callable[[], bool]:
+        """Whether so much time has passed from now on."""
+        ends_s = time.monotonic() + seconds
+        return lambda: time.monotonic() >= ends_s
+
+    async def look(self) -> None:
+        """Read the status after `POLL_S`.
+
+        Raises:
+            BurstError: The object has been degraded for `DEGRADED_S`.
+        """
         await asyncio.sleep(POLL_S)
-    load.keep(AFTERWARDS)
-
-
-async def _until_one_is_left(cluster: Cluster, say: Callable[[str], None]) -> None:
-    """Wait for the scale-down, and report why the autoscaler has not decided on it yet."""
-    reported = ""
-    while len(await cluster.pods()) != 1:
-        status = await cluster.status()
-        message = f"waiting for the scale-down: {status.get('scaling', {}).get('reason', '')}"
-        if status.get("desiredReplicas", 0) == 1:
-            message = "the other pod completes its requests and ends"
-        if message != reported:
-            say(message)
-            reported = message
-        await asyncio.sleep(POLL_S)
-
-
-async def _report_changes(cluster: Cluster, tally: Tally, say: Callable[[str], None]) -> None:
-    reported: list[dict[str, Any]] = []
-    while True:
-        status = await cluster.status()
-        tally.replicas_max = max(tally.replicas_max, status.get("readyReplicas", 0))
-        if status.get("desiredReplicas", 0) > 1:
-            tally.scaled_up.set()
-        if tally.replicas_max > 1:
-            tally.grown.set()
-        changes = status.get("scaling", {}).get("changes", [])
-        for change in reversed([change for change in changes if change not in reported]):
-            signals = status["scaling"].get("signals", {})
-            say(
-                f"{change['from']} → {change['to']} replicas ({change['rule']}; {signals.get('waiting', 0):.0f} "
+        status = await self._cluster.status()
+        scaling = status.get("scaling", {})
+        self.desired, self.ready = status.get("desiredReplicas", 0), status.get("readyReplicas", 0)
+        self.reason = scaling.get("reason") or ""
+        self._tally.replicas_max = max(self._tally.replicas_max, self.ready)
+        changes = scaling.get("changes", [])
+        for change in reversed([change for change in changes if change not in self._changes]):
+            waiting = scaling.get("signals", {}).get("waiting", 0)
+            self.say(
+                f"{change['from']} → {change['to']} replicas ({change['rule']}; {waiting:.0f} "
                 f"requests wait in the engines): {change['reason']}"
             )
-            reported.append(change)
-        await asyncio.sleep(POLL_S)
+            self._changes.append(change)
+        degraded = [each for each in status.get("conditions", ()) if each["type"] == "Degraded"]
+        if not degraded or degraded[0]["status"] != "True":
+            self._degraded_too_long = None
+        elif self._degraded_too_long is None:
+            self._degraded_too_long = self.time_limit(DEGRADED_S)
+        elif self._degraded_too_long():
+            raise BurstError(f"the deployment is degraded: {degraded[0].get('message')}")
+
+    async def starting(self) -> list[str]:
+        """Phases of the pods that start, each of which is reported once."""
+        phases = [phase for phase in await self._cluster.loading() if ": ready" not in phase]
+        for phase in phases:
+            if phase not in self._said:
+                self._said.add(phase)
+                self.say(phase)
+        return phases
+
+    def say(self, message: str) -> None:
+        """Print a message."""
+        self._say(message)
+        self._said_s = time.monotonic()
+
+    def waits_for(self, message: str) -> None:
+        """Print what is waited for, when it changes, and after `REPEAT_S` without a message."""
+        if message != self._waits_for or time.monotonic() - self._said_s >= REPEAT_S:
+            self._waits_for = message
+            self.say(message)
+
+
+async def _scale_up(load: Load, watch: Watch, in_flight: int, timeout_s: float) -> None:
+    """Send a burst until a second pod is desired, and less until it is ready; after cancelled starts whole bursts."""
+    for number in range(1, MAX_BURSTS + 1):
+        load.keep(in_flight)
+        late, too_late = watch.time_limit(REPEAT_S), watch.time_limit(SCALE_UP_S)
+        while watch.desired < 2:
+            if too_late():
+                raise BurstError(
+                    f"no scale-up after {SCALE_UP_S:.0f} s of {in_flight} sentences at once: {watch.reason}"
+                )
+            if late():
+                watch.waits_for(f"waiting for the scale-up: {watch.reason}")
+            await watch.look()
+        if number == 1:
+            watch.say(f"the burst ends; {AFTERWARDS} sentences at once from here")
+            load.keep(AFTERWARDS)
+        if await _becomes_ready(load, watch, timeout_s, in_flight if number > 1 else DURING_SLOW_START):
+            return
+        if number < MAX_BURSTS:
+            watch.say(
+                f"the start of the other pod was cancelled ({watch.reason}); the burst again, {in_flight} "
+                "sentences at once until the pod is ready"
+            )
+    raise BurstError(f"{MAX_BURSTS} starts of the other pod were cancelled, at last because: {watch.reason}")
+
+
+async def _becomes_ready(load: Load, watch: Watch, timeout_s: float, during_slow_start: int) -> bool:
+    """Wait for the second pod; whether it is ready, False where its start is cancelled."""
+    slow, too_slow = watch.time_limit(SLOW_START_S), watch.time_limit(timeout_s)
+    is_slow = False
+    while watch.desired > 1:
+        if watch.ready > 1:
+            return True
+        phases = "; ".join(await watch.starting()) or "no pod starts"
+        if too_slow():
+            raise BurstError(f"the other pod is not ready after {timeout_s:.0f} s: {phases}")
+        if slow():
+            if not is_slow:
+                is_slow = True
+                watch.say(
+                    f"the other pod starts slowly; {during_slow_start} sentences at once until it is ready"
+                )
+                load.keep(during_slow_start)
+            watch.waits_for(f"waiting for the start: {phases}")
+        await watch.look()
+    return False
+
+
+async def _until_one_is_left(cluster: Cluster, watch: Watch, timeout_s: float) -> None:
+    """Wait for the scale-down, and report why the autoscaler has not decided on it yet."""
+    too_late = watch.time_limit(timeout_s)
+    while len(await cluster.pods()) != 1:
+        if too_late():
+            raise BurstError(f"no scale-down after {timeout_s:.0f} s of little load: {watch.reason}")
+        await watch.look()
+        watch.waits_for(
+            "the other pod completes its requests and ends"
+            if watch.desired == 1
+            else f"waiting for the scale-down: {watch.reason}"
+        )

@@ -27,7 +27,7 @@ import yaml
 from kubernetes.aio.client import ApiException
 
 from dragoman import sentences
-from dragoman.burst import Tally, burst
+from dragoman.burst import BurstError, burst
 from dragoman.cluster import Cluster, connect
 
 IN_FLIGHT = 12
@@ -64,7 +64,7 @@ def main(argv: list[str]) -> int:
     try:
         with stage(options) as kubeconfig:
             result = asyncio.run(play(options, kubeconfig))
-    except (DemoError, ValueError) as failure:
+    except (DemoError, BurstError, ValueError) as failure:
         print(f"dragoman demo: {failure}", file=sys.stderr)
         return 1
     except ApiException as refusal:
@@ -119,6 +119,7 @@ async def play(options: argparse.Namespace, kubeconfig: Path) -> dict[str, Any]:
 
     Raises:
         DemoError: A step failed; the message has the step and the reason.
+        BurstError: The replicas did not follow the load.
     """
     began = time.monotonic()
     say = partial(progress, began)
@@ -141,7 +142,10 @@ async def play(options: argparse.Namespace, kubeconfig: Path) -> dict[str, Any]:
             say(f"{exact} of {len(rows)} exactly as expected, {per_s:.1f} sentences a second")
             in_flight = max(MIN_BURST, math.ceil(BURST_S * per_s))
             say(f"a burst: {in_flight} sentences at once")
-            tally = await with_burst(cluster, wanted, in_flight, options.timeout, say)
+            tally = await burst(cluster, wanted, in_flight, options.timeout, say)
+            say(f"{tally.answered} translations meanwhile, {tally.lost} lost")
+            if tally.lost:
+                raise DemoError(f"{tally.lost} requests were lost while replicas changed: {tally.first_loss}")
             if options.keep:
                 url = await cluster.local_url()
                 print(WHAT_TO_TRY.format(kubeconfig=kubeconfig, name=name, url=url))
@@ -231,26 +235,6 @@ async def translate_all(
                 return sentence, f"[{error}]"
 
     return list(await asyncio.gather(*map(one, wanted)))
-
-
-async def with_burst(
-    cluster: Cluster, wanted: list[sentences.Sentence], in_flight: int, timeout_s: float, say: Say
-) -> Tally:
-    """Scale up by a burst and down by its end.
-
-    Raises:
-        DemoError: The replicas did not follow within `timeout_s`, or a request was lost.
-    """
-    try:
-        tally = await burst(cluster, wanted, in_flight, timeout_s, say)
-    except TimeoutError:
-        status = await cluster.status()
-        why = json.dumps({key: status.get(key) for key in ("message", "desiredReplicas", "readyReplicas")})
-        raise DemoError(f"the replicas did not follow the load in {timeout_s:.0f} s: {why}") from None
-    say(f"{tally.answered} translations meanwhile, {tally.lost} lost")
-    if tally.lost:
-        raise DemoError(f"{tally.lost} requests were lost while replicas changed: {tally.first_loss}")
-    return tally
 
 
 async def tear_down(cluster: Cluster) -> None:

@@ -1,15 +1,16 @@
-"""The demo's burst: which requests are counted as lost."""
+"""The demo's burst: what it sends, says and waits for, and which requests are counted as lost."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any
 
 import aiohttp
 import pytest
 
 from dragoman import burst as module
-from dragoman.burst import burst
+from dragoman.burst import BurstError, burst
 from dragoman.cluster import RefusedForLoad
 from dragoman.sentences import Sentence
 
@@ -17,71 +18,73 @@ WANTED = [Sentence("en", "de", "One.", "Eins."), Sentence("en", "de", "Two.", "Z
 
 
 class Cluster:
-    """Scales up once enough is in flight, and down once little is."""
+    """Desires a second pod once `enough` requests are in flight; the pod is ready after its phases.
 
-    def __init__(self, *failures: Exception) -> None:
-        self.failures = list(failures)
-        self.in_flight = self.max_in_flight = 0
-        self.replicas = 1
+    Args:
+        failures: Raised by the first requests.
+        phases: Of the second pod's start; the start named `cancelled` ends there, and few requests were in flight.
+        reasons: Why there is no scale-down yet, one for each look.
+        enough: More requests than one pod takes.
+    """
+
+    def __init__(
+        self,
+        failures: Iterable[Exception] = (),
+        phases: Iterable[str] = (),
+        reasons: Iterable[str] = (),
+        enough: int = 20,
+    ) -> None:
+        self.failures, self.phases, self.reasons = list(failures), iter(phases), iter(reasons)
+        self.enough = enough
+        self.in_flight = 0
+        self.desired = self.ready = 1
+        self.reason: str | None = "1 replica: little load"
+        self.in_flight_at_starts: list[int] = []
+        self.in_flight_meanwhile: list[int] = []
+        self.conditions: list[dict[str, str]] = []
 
     async def translate(self, request: dict[str, str]) -> str:
         if self.failures:
             raise self.failures.pop()
         self.in_flight += 1
-        self.max_in_flight = max(self.max_in_flight, self.in_flight)
+        if self.in_flight >= self.enough and self.desired == 1:
+            self.desired = 2
+            self.in_flight_at_starts.append(self.in_flight)
         await asyncio.sleep(0.01)
         self.in_flight -= 1
         return "Eins."
 
     async def status(self) -> dict[str, Any]:
-        if self.max_in_flight >= 20:
-            self.replicas = 2
         change = {"from": 1, "to": 2, "rule": "Load", "reason": "2 replicas: busy"}
-        scaling = {"changes": [change] if self.replicas == 2 else [], "signals": {"waiting": 12.0}}
-        return {"desiredReplicas": self.replicas, "readyReplicas": self.replicas, "scaling": scaling}
+        scaling = {
+            "changes": [change] if self.desired == 2 else [],
+            "signals": {"waiting": 12.0},
+            "reason": self.reason,
+        }
+        return {
+            "desiredReplicas": self.desired,
+            "readyReplicas": self.ready,
+            "scaling": scaling,
+            "conditions": self.conditions,
+        }
 
     async def loading(self) -> list[str]:
-        return ["a: ready"]
-
-    async def pods(self) -> list[str]:
-        return ["a"] if self.in_flight <= module.AFTERWARDS else ["a", "b"]
-
-
-class Starting(Cluster):
-    """Its second pod is ready after some phases."""
-
-    def __init__(self, *phases: str) -> None:
-        super().__init__()
-        self.phases = iter(phases)
-        self.started = False
-        self.in_flight_meanwhile: list[int] = []
-
-    async def status(self) -> dict[str, Any]:
-        return await super().status() | {"readyReplicas": 2 if self.started else 1}
-
-    async def loading(self) -> list[str]:
+        if self.desired == 1:
+            return ["a: ready"]
         self.in_flight_meanwhile.append(self.in_flight)
         phase = next(self.phases, None)
-        self.started = phase is None
+        if phase == "cancelled":
+            self.desired = 1
+            self.enough = 10**6
+            asyncio.get_running_loop().call_later(0.05, setattr, self, "enough", 30)
+            return ["a: ready"]
+        if phase is None:
+            self.ready = 2
         return ["a: ready 100%", f"b: {phase or 'ready 100%'}"]
-
-
-class Keeping(Cluster):
-    """Keeps the second pod while there is another reason."""
-
-    def __init__(self, *reasons: str) -> None:
-        super().__init__()
-        self.reasons = iter(reasons)
-        self.reason: str | None = ""
-
-    async def status(self) -> dict[str, Any]:
-        status = await super().status()
-        status["scaling"]["reason"] = self.reason
-        return status
 
     async def pods(self) -> list[str]:
         self.reason = next(self.reasons, None)
-        return ["a"] if self.reason is None else ["a", "b"]
+        return ["a"] if self.reason is None and self.in_flight <= module.AFTERWARDS else ["a", "b"]
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +93,7 @@ def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, 0.01)
 
 
-async def played(cluster: Cluster, in_flight: int = 20) -> tuple[module.Tally, list[str]]:
+async def played(cluster: Cluster, in_flight: int = 40) -> tuple[module.Tally, list[str]]:
     lines: list[str] = []
     tally = await burst(cluster, WANTED, in_flight, 5.0, lines.append)  # type: ignore[arg-type]
     return tally, lines
@@ -106,7 +109,7 @@ async def test_burst_scales_up_and_down_and_loses_nothing() -> None:
 
 
 async def test_each_phase_of_the_second_pod_s_start_is_reported_once() -> None:
-    _, lines = await played(Starting("resolving", "loading", "loading", "warming-up"))
+    _, lines = await played(Cluster(phases=("resolving", "loading", "loading", "warming-up")))
     assert [line for line in lines if line[:3] in ("a: ", "b: ")] == [
         "b: resolving",
         "b: loading",
@@ -115,8 +118,8 @@ async def test_each_phase_of_the_second_pod_s_start_is_reported_once() -> None:
 
 
 async def test_few_requests_are_in_flight_while_the_second_pod_starts() -> None:
-    cluster = Starting("resolving", *["loading"] * 10)
-    await played(cluster, in_flight=40)
+    cluster = Cluster(phases=("resolving", *["loading"] * 10))
+    await played(cluster)
     assert cluster.in_flight_meanwhile[-1] == module.AFTERWARDS
 
 
@@ -124,15 +127,53 @@ async def test_during_a_slow_start_the_load_goes_on_to_require_the_second_pod(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "SLOW_START_S", 0.05)
-    cluster = Starting("resolving", *["loading"] * 20)
-    _, lines = await played(cluster, in_flight=40)
+    cluster = Cluster(phases=("resolving", *["loading"] * 20))
+    _, lines = await played(cluster)
     assert cluster.in_flight_meanwhile[-1] == module.DURING_SLOW_START > 16
     assert "the other pod starts slowly; 20 sentences at once until it is ready" in lines
     assert cluster.in_flight == 0
 
 
+async def test_after_a_cancelled_start_the_burst_is_repeated_and_goes_on_until_the_pod_is_ready() -> None:
+    cluster = Cluster(phases=("resolving", "loading", "cancelled", "resolving", *["loading"] * 10))
+    tally, lines = await played(cluster)
+    assert (tally.replicas_max, len(cluster.in_flight_at_starts)) == (2, 2)
+    assert cluster.in_flight_meanwhile[-1] > module.DURING_SLOW_START
+    assert (
+        "the start of the other pod was cancelled (1 replica: little load); the burst again, 40 sentences at once "
+        "until the pod is ready" in lines
+    )
+
+
+async def test_after_three_cancelled_starts_the_reason_is_told() -> None:
+    phases = ["loading", "cancelled"] * 3
+    with pytest.raises(BurstError, match=r"3 starts .* cancelled, at last because: 1 replica: little load"):
+        await played(Cluster(phases=phases))
+
+
+async def test_without_a_scale_up_it_says_what_it_waits_for_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SCALE_UP_S", 0.3)
+    monkeypatch.setattr(module, "REPEAT_S", 0.1)
+    cluster = Cluster(enough=10**6)
+    lines: list[str] = []
+    with pytest.raises(
+        BurstError, match=r"no scale-up after 0 s of 40 sentences at once: 1 replica: little load"
+    ):
+        await burst(cluster, WANTED, 40, 5.0, lines.append)  # type: ignore[arg-type]
+    assert lines.count("waiting for the scale-up: 1 replica: little load") >= 2
+    assert cluster.in_flight == 0
+
+
+async def test_a_pod_that_cannot_start_ends_it_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "DEGRADED_S", 0.1)
+    cluster = Cluster(phases=["resolving"] * 10**6)
+    cluster.conditions = [{"type": "Degraded", "status": "True", "message": "no CPU is left for b"}]
+    with pytest.raises(BurstError, match="no CPU is left for b"):
+        await played(cluster)
+
+
 async def test_the_end_of_the_second_pod_is_waited_for_with_a_message() -> None:
-    cluster = Keeping("high load", "ScaleDown", "ScaleDown")
+    cluster = Cluster(reasons=("high load", "ScaleDown", "ScaleDown"))
     wanted = cluster.status
 
     async def status() -> dict[str, Any]:
@@ -148,7 +189,7 @@ async def test_the_end_of_the_second_pod_is_waited_for_with_a_message() -> None:
 
 
 async def test_each_reason_why_there_is_no_scale_down_yet_is_reported_once() -> None:
-    _, lines = await played(Keeping("kept for bursts", "kept for bursts", "high load"))
+    _, lines = await played(Cluster(reasons=("kept for bursts", "kept for bursts", "high load")))
     assert lines[-3:] == [
         "waiting for the scale-down: kept for bursts",
         "waiting for the scale-down: high load",
@@ -158,11 +199,11 @@ async def test_each_reason_why_there_is_no_scale_down_yet_is_reported_once() -> 
 
 async def test_refusals_for_load_are_retried_and_other_errors_are_lost() -> None:
     failures = (RefusedForLoad("429"), aiohttp.ServerDisconnectedError(), RuntimeError("503: draining"))
-    tally, _ = await played(Cluster(*failures))
+    tally, _ = await played(Cluster(failures))
     assert tally.lost == 2
     assert "draining" in tally.first_loss
 
 
-async def test_replicas_that_do_not_follow_are_waited_for_no_longer_than_the_timeout() -> None:
-    with pytest.raises(TimeoutError):
-        await burst(Cluster(), WANTED, 2, 0.2, lambda _: None)  # type: ignore[arg-type]
+async def test_a_start_is_waited_for_no_longer_than_the_timeout() -> None:
+    with pytest.raises(BurstError, match=r"the other pod is not ready after 0 s: b: loading"):
+        await burst(Cluster(phases=["loading"] * 10**6), WANTED, 40, 0.2, lambda _: None)  # type: ignore[arg-type]
