@@ -217,11 +217,17 @@ class Watch:
         self._say(message)
         self._said_s = time.monotonic()
 
+    def remind(self, message: str) -> None:
+        """Print what is waited for after `REPEAT_S` without a message."""
+        if time.monotonic() - self._said_s >= REPEAT_S:
+            self.say(message)
+
     def waits_for(self, message: str) -> None:
-        """Print what is waited for, when it changes, and after `REPEAT_S` without a message."""
-        if message != self._waits_for or time.monotonic() - self._said_s >= REPEAT_S:
+        """Print what is waited for, when it changes, and as `remind` does."""
+        if message != self._waits_for:
             self._waits_for = message
             self.say(message)
+        self.remind(message)
 
 
 async def _scale_up(load: Load, watch: Watch, in_flight: int, timeout_s: float) -> None:
@@ -267,7 +273,7 @@ async def _becomes_ready(load: Load, watch: Watch, timeout_s: float, during_slow
                     f"the other pod starts slowly; {during_slow_start} sentences at once until it is ready"
                 )
                 load.keep(during_slow_start)
-            watch.waits_for(f"waiting for the start: {phases}")
+            watch.remind(f"waiting for the start: {phases}")
         await watch.look()
     return False
 
