@@ -22,7 +22,6 @@ from dragoman_devcluster.controllers.replica_sets import ReplicaSetController
 from dragoman_devcluster.controllers.scheduler import Scheduler
 from dragoman_devcluster.errors import StartFailedError
 from dragoman_devcluster.guardian import Guardian
-from dragoman_devcluster.mirror import Mirror
 from dragoman_devcluster.node.context import Addresses, Devices, Directories, NodeContext
 from dragoman_devcluster.node.credentials import Credentials, current_cluster
 from dragoman_devcluster.node.launch import GPU
@@ -35,8 +34,13 @@ from dragoman_devcluster.servers.server import HOST, ApiServer, embedded_server,
 from dragoman_kube.client import connect
 from dragoman_kube.config import configuration
 from dragoman_kube.events import EventRecorder, EventWriter
+from dragoman_kube.mirror import Mirror
+from dragoman_kube.work_queue import Backoff
 
 logger = logging.getLogger(__name__)
+
+BACKOFF = Backoff(0.2, 1.0)
+"""The API server is on this machine and restarts within seconds."""
 
 
 class LocalCluster:
@@ -94,8 +98,8 @@ class LocalCluster:
     async def _start_node(self, stack: AsyncExitStack, guardian: Guardian) -> None:
         """Start the controllers, the node and the proxy; the API server runs already."""
         client = await stack.enter_async_context(connect(await configuration(self.kubeconfig)))
-        mirror, events, proxy = Mirror(client), EventWriter(client), ServiceProxy()
-        stack.push_async_callback(mirror.aclose)
+        mirror, events, proxy = Mirror(client, backoff=BACKOFF), EventWriter(client), ServiceProxy()
+        _run(stack, mirror.run(), "mirror")
         stack.push_async_callback(proxy.aclose)
         session = await stack.enter_async_context(
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True))

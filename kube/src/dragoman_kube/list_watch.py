@@ -11,11 +11,11 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
-from contextlib import aclosing
-from typing import Protocol
+from contextlib import aclosing, suppress
 
 from dragoman_kube.client import KubeClient
-from dragoman_kube.errors import ClusterError, GoneError, NotFoundError
+from dragoman_kube.collection import Collection
+from dragoman_kube.errors import ClusterError, GoneError, NotFoundError, RefusedError
 from dragoman_kube.kinds import Kind
 from dragoman_kube.objects import Manifest
 from dragoman_kube.work_queue import Backoff
@@ -25,70 +25,77 @@ log = logging.getLogger(__name__)
 MAX_WATCH_S = 60.0
 """Maximum time of one watch; it also bounds how long a connection without a server goes unnoticed."""
 BACKOFF = Backoff(0.2, 10.0)
-
-
-class Sink(Protocol):
-    """Receives what the collection holds."""
-
-    def replace(self, manifests: list[Manifest], resource_version: str, /) -> None:
-        """The collection holds these objects at this version, and no others."""
-
-    def put(self, manifest: Manifest, /) -> None:
-        """An object was added or modified."""
-
-    def remove(self, manifest: Manifest, /) -> None:
-        """An object was deleted."""
+RESYNC_S = 300.0
+SETTLE_S = 5.0
+"""Delay of a list that `ListWatch.relist` requests: requests usually come in groups."""
 
 
 class ListWatch:
-    """One collection.
+    """Keeps a collection current.
 
     Args:
         namespace: Empty for all namespaces.
         labels: A label selector; empty selects all.
         fields: A field selector; empty selects all.
         resync_s: Seconds until everything is listed again.
+        watched: False for a kind whose changes another client reports: it is only listed, first after `resync_s`.
         broken: Called when a list or a watch fails.
-        optional: Whether a kind that the server does not serve counts as listed.
+        optional: Whether a kind that the server does not serve counts as listed, without objects.
+
+    Attributes:
+        listed: Set once the objects are known.
+        refused: Whether the last request was refused: the known objects may be outdated.
     """
 
     def __init__(
         self,
         client: KubeClient,
         kind: Kind,
-        sink: Sink,
+        collection: Collection,
         *,
         namespace: str = "",
         labels: str = "",
         fields: str = "",
-        resync_s: float = 300.0,
+        resync_s: float = RESYNC_S,
+        watched: bool = True,
         broken: Callable[[], None] = lambda: None,
         optional: bool = False,
         backoff: Backoff = BACKOFF,
     ) -> None:
         self._client = client
         self._kind = kind
-        self._sink = sink
-        self._namespace = namespace
+        self._collection = collection
+        self.namespace = namespace
         self._labels = labels
         self._fields = fields
         self._resync_s = resync_s
+        self._watched = watched
         self._broken = broken
         self._optional = optional
         self._backoff = backoff
         self._version = ""
+        """Where the next watch begins; empty: the objects are listed before."""
         self._list_at_s = 0.0
+        self._hastened = asyncio.Event()
         self.listed = asyncio.Event()
+        self.refused = False
+
+    def relist(self) -> None:
+        """List in `SETTLE_S` a kind that is not watched."""
+        self._list_at_s = min(self._list_at_s, self._now_s() + SETTLE_S)
+        self._hastened.set()
 
     async def run(self) -> None:
         """List and watch until cancelled."""
         failures = 0
+        if not self._watched:
+            self._list_at_s = self._now_s() + self._resync_s
+            self.listed.set()
         while True:
             try:
-                if not self._version or self._now_s() >= self._list_at_s:
+                if self._is_due():
                     await self._list()
-                    failures = 0
-                await self._watch()
+                await (self._watch() if self._watched else self._wait())
                 failures = 0
             except GoneError:
                 self._version = ""
@@ -100,19 +107,23 @@ class ListWatch:
                 self._failed(error, first=failures == 1)
                 await asyncio.sleep(self._delay_s(failures))
 
+    def _is_due(self) -> bool:
+        return (self._watched and not self._version) or self._now_s() >= self._list_at_s
+
     async def _list(self) -> None:
         items, version = await self._client.list(
-            self._kind, self._namespace, labels=self._labels, fields=self._fields
+            self._kind, self.namespace, labels=self._labels, fields=self._fields
         )
-        self._sink.replace(items, version)
+        self._collection.replace(items, version, self.namespace)
         self._version = version
         self._list_at_s = self._now_s() + self._resync_s * random.uniform(0.9, 1.1)
+        self.refused = False
         self.listed.set()
 
     async def _watch(self) -> None:
         events = self._client.watch(
             self._kind,
-            self._namespace,
+            self.namespace,
             self._version,
             labels=self._labels,
             fields=self._fields,
@@ -122,8 +133,18 @@ class ListWatch:
             async for event in events:
                 self._take(event)
 
+    async def _wait(self) -> None:
+        """Wait until the next list is due, or is due earlier than it was."""
+        self._hastened.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(self._list_at_s):
+                await self._hastened.wait()
+
     def _failed(self, error: Exception, *, first: bool) -> None:
         self._broken()
+        if isinstance(error, RefusedError):
+            # The next list shows whether the kind may be read again.
+            self.refused, self._version = True, ""
         missing = self._optional and isinstance(error, NotFoundError)
         if missing:
             self.listed.set()
@@ -135,9 +156,9 @@ class ListWatch:
         manifest = event["object"]
         match event["type"]:
             case "ADDED" | "MODIFIED":
-                self._sink.put(manifest)
+                self._collection.put(manifest)
             case "DELETED":
-                self._sink.remove(manifest)
+                self._collection.remove(manifest)
         self._version = str(manifest["metadata"]["resourceVersion"])
 
     def _delay_s(self, failures: int) -> float:

@@ -55,12 +55,6 @@ def controller_of(manifest: Mapping[str, Any]) -> Manifest | None:
     return next((dict(owner) for owner in owners if owner.get("controller")), None)
 
 
-def is_controlled_by(manifest: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
-    """Whether `owner` is the controller of the object."""
-    reference = controller_of(manifest)
-    return reference is not None and reference["uid"] == uid_of(owner)
-
-
 def owner_reference(owner: Mapping[str, Any]) -> Manifest:
     """The reference that makes `owner` the controller of a child."""
     return {
@@ -92,6 +86,24 @@ def with_transition_time(manifest: Mapping[str, Any], condition: Manifest, now: 
     before = condition_of(manifest, condition["type"]) or {}
     since = before.get("lastTransitionTime") if before.get("status") == condition["status"] else None
     return {**condition, "lastTransitionTime": since or timestamp(now)}
+
+
+def differs(manifest: Manifest, status: Manifest) -> bool:
+    """Whether any field of `status` is not yet in the object.
+
+    A field that is absent equals one that is empty or zero, because API servers leave those out.
+    """
+    before = manifest.get("status") or {}
+    return any(_normal(before.get(name)) != _normal(value) for name, value in status.items())
+
+
+def _normal(value: Any) -> Any:
+    if isinstance(value, dict):
+        normal = {name: _normal(item) for name, item in value.items()}
+        return {name: item for name, item in normal.items() if item is not None} or None
+    if isinstance(value, list):
+        return [_normal(item) for item in value] or None
+    return value or None
 
 
 def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from dragoman_kube.cache import Cache
 from dragoman_kube.kinds import DEPLOYMENT, REPLICA_SET
-from dragoman_kube.list_watch import ListWatch
+from dragoman_kube.mirror import Mirror
 from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT, template_hash
 
 pytestmark = pytest.mark.cluster
@@ -54,13 +53,9 @@ class Seen:
 )
 async def test_killed_at_random_points_of_rollouts(world: Any, kills: int) -> None:
     chance, seen = random.Random(SEED), Seen()
-    deployments, objects = Cache(), Cache()
-    deployments.listeners.append(seen.deployment)
-    objects.listeners.append(seen.status)
-    watches = [
-        asyncio.create_task(ListWatch(world.kube, kind, cache, namespace=world.namespace).run())
-        for kind, cache in ((DEPLOYMENT, deployments), (TRANSLATION_DEPLOYMENT, objects))
-    ]
+    mirror = Mirror(world.kube, [world.namespace])
+    mirror.follow(DEPLOYMENT, seen.deployment)
+    mirror.follow(TRANSLATION_DEPLOYMENT, seen.status)
     operator = world.operator()
     await asyncio.gather(*(world.create(name, replicas=int(name in RUNNING)) for name in (*RUNNING, *BARE)))
     for number in range(kills):
@@ -85,9 +80,7 @@ async def test_killed_at_random_points_of_rollouts(world: Any, kills: int) -> No
     templates = [
         (found["metadata"]["ownerReferences"][0]["uid"], template_hash(found)) for found in replica_sets
     ]
-    for watch in watches:
-        watch.cancel()
-    await asyncio.gather(*watches, return_exceptions=True)
+    await mirror.aclose()
     assert seen.problems == []
     assert {name: len(uids) for name, uids in seen.deployments.items()} == dict.fromkeys((*RUNNING, *BARE), 1)
     assert len(set(templates)) == len(templates)

@@ -11,8 +11,8 @@ import pytest
 
 from dragoman_kube import client as client_module
 from dragoman_kube import list_watch
-from dragoman_kube.cache import Cache
 from dragoman_kube.client import KubeClient
+from dragoman_kube.collection import Collection
 from dragoman_kube.kinds import Kind
 from dragoman_kube.list_watch import ListWatch
 from dragoman_kube.objects import Key
@@ -26,7 +26,7 @@ def make(name: str = "a", version: int = 1, uid: str = "") -> dict[str, Any]:
     return {"metadata": metadata}
 
 
-class Known(Cache):
+class Known(Collection):
     """Counts lists and failures."""
 
     def __init__(self) -> None:
@@ -37,9 +37,9 @@ class Known(Cache):
     def names(self) -> set[str]:
         return {key.name for key in self.items}
 
-    def replace(self, manifests: Any, resource_version: str) -> None:
+    def replace(self, manifests: Any, version: str, namespace: str = "") -> None:
         self.replaced += 1
-        super().replace(manifests, resource_version)
+        super().replace(manifests, version, namespace)
 
     def count(self) -> None:
         self.broken += 1
@@ -173,3 +173,39 @@ async def test_a_kind_that_is_not_served_counts_as_listed_only_if_it_is_optional
         assert watch.listed.is_set() is optional
         api.fails, api.items = [], [make("a")]
         await until(lambda: cache.names == {"a"})
+
+
+async def test_a_kind_that_another_client_watches_is_only_listed(
+    api: Any, kube: KubeClient, until: Any
+) -> None:
+    api.items = [make("a")]
+    async with watched(kube, watched=False, resync_s=0.05) as (cache, watch):
+        assert not cache.names
+        await until(lambda: cache.replaced >= 2)
+        assert watch.listed.is_set()
+        assert (cache.names, api.watched_from) == ({"a"}, [])
+
+
+async def test_a_list_that_is_requested_comes_early(
+    api: Any, kube: KubeClient, until: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(list_watch, "SETTLE_S", 0.01)
+    async with watched(kube, watched=False) as (cache, watch):
+        await until(watch.listed.is_set)
+        watch.relist()
+        watch.relist()
+        await until(lambda: cache.replaced)
+
+
+async def test_a_refusal_is_known_until_the_kind_may_be_read_again(
+    api: Any, kube: KubeClient, until: Any
+) -> None:
+    api.items = [make("a")]
+    async with watched(kube) as (cache, watch):
+        await until(lambda: api.watched_from)
+        api.fails = [403] * 3
+        api.events.put_nowait(None)
+        await until(lambda: watch.refused)
+        assert cache.names == {"a"}
+        await until(lambda: not watch.refused)
+        assert cache.replaced == 2

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from dragoman_kube.objects import Key, condition_of, controller_of, is_true, key_of, selects
+from dragoman_kube.objects import Key, condition_of, controller_of, differs, is_true, key_of, selects
 from dragoman_kube.quantity import canonical, parse
 from dragoman_kube.times import micro_timestamp, parse_time, timestamp
 
@@ -70,3 +70,11 @@ def test_selectors() -> None:
     ]:  # fmt: skip
         expression = {"key": "app", "operator": operator, "values": values}
         assert selects({"matchExpressions": [expression]}, labels) is matches
+
+
+def test_a_status_is_written_only_if_it_differs() -> None:
+    manifest = {"status": {"replicas": 2, "conditions": [{"type": "A", "status": "True"}]}}
+    assert not differs(manifest, {"replicas": 2, "readyReplicas": 0, "message": ""})
+    assert not differs(manifest, {"conditions": [{"type": "A", "status": "True", "message": ""}]})
+    assert differs(manifest, {"replicas": 0})
+    assert differs({}, {"replicas": 1})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman_contract.kubernetes import LABEL_DEPLOYMENT
-from dragoman_kube.cache import Cache as ObjectCache
+from dragoman_kube.collection import Collection as ObjectCache
 from dragoman_kube.kinds import POD, SERVICE, Kind
 from dragoman_kube.objects import Key
 from dragoman_operator.controller.watches import OwnedIndex

@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from dragoman_contract.kubernetes import API_VERSION, KIND, LABEL_DEPLOYMENT, PLURAL
-from dragoman_kube.cache import Cache
 from dragoman_kube.client import KubeClient
 from dragoman_kube.kinds import (
     DEPLOYMENT,
@@ -19,8 +18,9 @@ from dragoman_kube.kinds import (
     SERVICE_ACCOUNT,
     Kind,
 )
-from dragoman_kube.list_watch import ListWatch
-from dragoman_kube.objects import Key, Manifest
+from dragoman_kube.mirror import Mirror
+from dragoman_kube.objects import Key, Manifest, uid_of
+from dragoman_kube.objects import key_of as kube_key_of
 
 NAMESPACE = "bench"
 TRANSLATION_DEPLOYMENT = Kind(API_VERSION, KIND, PLURAL)
@@ -69,56 +69,42 @@ async def create_all(kube: KubeClient, count: int) -> None:
 class Observed:
     """The objects and their children, as watches report them."""
 
-    def __init__(self) -> None:
-        self._caches = {kind: Cache() for kind in (TRANSLATION_DEPLOYMENT, *CHILD_KINDS)}
+    def __init__(self, kube: KubeClient) -> None:
+        self._mirror = Mirror(kube, [NAMESPACE], resync_s=24 * 3600)
         self._changed = asyncio.Event()
         self.changed_at = time.time()
         """Time of the last change, Unix seconds."""
-        for cache in self._caches.values():
-            cache.listeners.append(self._note)
 
     def _note(self, _before: Manifest | None, _after: Manifest | None) -> None:
         self.changed_at = time.time()
         self._changed.set()
 
     @asynccontextmanager
-    async def watched(self, kube: KubeClient) -> AsyncIterator[None]:
+    async def watched(self) -> AsyncIterator[None]:
         """Watch within the context."""
-        watches = [
-            ListWatch(
-                kube,
-                kind,
-                cache,
-                namespace=NAMESPACE,
-                labels="" if kind is TRANSLATION_DEPLOYMENT else LABEL_DEPLOYMENT,
-                resync_s=24 * 3600,
-            )
-            for kind, cache in self._caches.items()
-        ]
-        tasks = [asyncio.create_task(watch.run()) for watch in watches]
+        for kind in (TRANSLATION_DEPLOYMENT, *CHILD_KINDS):
+            labels = "" if kind is TRANSLATION_DEPLOYMENT else LABEL_DEPLOYMENT
+            self._mirror.follow(kind, self._note, labels=labels)
         try:
-            for watch in watches:
-                await watch.listed.wait()
+            await self._mirror.synced()
             yield
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._mirror.aclose()
 
     def get(self, kind: Kind, key: Key) -> Manifest | None:
         """One object."""
-        return self._caches[kind].items.get(key)
+        return self._mirror.get(kind, key)
 
     def children(self) -> int:
         """Number of children."""
-        return sum(len(self._caches[kind].items) for kind in CHILD_KINDS)
+        return sum(len(self._mirror.list(kind)) for kind in CHILD_KINDS)
 
     def uids(self) -> dict[tuple[str, Key], str]:
         """The uid of every child."""
         return {
-            (kind.name, key): found["metadata"]["uid"]
+            (kind.name, kube_key_of(found)): uid_of(found)
             for kind in CHILD_KINDS
-            for key, found in self._caches[kind].items.items()
+            for found in self._mirror.list(kind)
         }
 
     async def until(self, holds: Callable[[], bool], timeout_s: float) -> float:

@@ -73,8 +73,8 @@ async def measure(plan: Plan, say: Callable[[str], None]) -> dict[str, Any]:
         standby: Operator | None = None
         try:
             await leader.until_leader(True)
-            observed = Observed()
-            async with observed.watched(cluster.kube):
+            observed = Observed(cluster.kube)
+            async with observed.watched():
                 measurement = _Measurement(plan, cluster, observed, say)
                 document: dict[str, Any] = {
                     "kind": "reconcile",

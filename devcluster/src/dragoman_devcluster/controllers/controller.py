@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from dragoman_devcluster.errors import LocalClusterError
-from dragoman_kube.cache import Listener
+from dragoman_kube.collection import Listener
 from dragoman_kube.errors import ClusterError, ConflictError, NotFoundError, UnavailableError
 from dragoman_kube.kinds import Kind
 from dragoman_kube.objects import Key, Manifest, controller_of, key_of

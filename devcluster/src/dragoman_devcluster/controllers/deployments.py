@@ -15,17 +15,18 @@ from dragoman_devcluster.controllers.rollout import (
     plan_rollout,
     unsupported,
 )
-from dragoman_devcluster.mirror import Mirror, differs
 from dragoman_kube.errors import ConflictError
 from dragoman_kube.events import EventRecorder, EventWriter
 from dragoman_kube.kinds import DEPLOYMENT, REPLICA_SET
+from dragoman_kube.mirror import Mirror
 from dragoman_kube.objects import (
     Key,
     Manifest,
     annotations_of,
-    is_controlled_by,
+    differs,
     is_deleting,
     key_of,
+    uid_of,
 )
 
 logger = logging.getLogger(__name__)
@@ -101,5 +102,4 @@ class DeploymentController:
         return None if due_s is None else due_s + 1
 
     def _owned(self, deployment: Manifest) -> list[Manifest]:
-        found = self._mirror.list(REPLICA_SET, key_of(deployment).namespace)
-        return [replica_set for replica_set in found if is_controlled_by(replica_set, deployment)]
+        return list(self._mirror.controlled(REPLICA_SET, key_of(deployment).namespace, [uid_of(deployment)]))

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from dragoman_contract.kubernetes import LOCAL_ADDRESS
 from dragoman_devcluster.controllers.controller import work_queue
-from dragoman_devcluster.mirror import Mirror
 from dragoman_devcluster.proxy import Address, ServiceProxy
 from dragoman_kube.kinds import ENDPOINT_SLICE, POD, SERVICE
+from dragoman_kube.mirror import Mirror
 from dragoman_kube.objects import (
     Key,
     Manifest,

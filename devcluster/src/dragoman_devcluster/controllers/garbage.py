@@ -10,9 +10,10 @@ import logging
 from collections.abc import Sequence, Set
 
 from dragoman_devcluster.controllers.controller import work_queue
-from dragoman_devcluster.mirror import Mirror
+from dragoman_devcluster.discovery import discover
 from dragoman_kube.errors import ClusterError, NotFoundError
 from dragoman_kube.kinds import CRD, EVENT, Kind
+from dragoman_kube.mirror import Mirror
 from dragoman_kube.objects import Key, Manifest, is_deleting, key_of, uid_of
 
 logger = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ class GarbageCollector:
     async def _discover(self) -> None:
         found = {
             (kind.api_version, kind.name): kind
-            for kind in await self._mirror.discover()
+            for kind in await discover(self._mirror.client)
             if kind.plural not in _IGNORED
         }
         for name in set(self._kinds) - set(found):

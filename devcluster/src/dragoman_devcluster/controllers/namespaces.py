@@ -6,9 +6,10 @@ import asyncio
 from contextlib import suppress
 
 from dragoman_devcluster.controllers.controller import work_queue
-from dragoman_devcluster.mirror import Mirror
+from dragoman_devcluster.discovery import discover
 from dragoman_kube.errors import ConflictError, NotFoundError
 from dragoman_kube.kinds import NAMESPACE, SERVICE_ACCOUNT, Kind
+from dragoman_kube.mirror import Mirror
 from dragoman_kube.objects import Key, Manifest, is_deleting, key_of
 
 EMPTYING_S = 0.5
@@ -54,7 +55,7 @@ class NamespaceController:
 
     async def _empty(self, namespace: str) -> bool:
         """Delete everything in the namespace; whether anything was still there."""
-        kinds = [kind for kind in await self._mirror.discover() if kind.namespaced]
+        kinds = [kind for kind in await discover(self._mirror.client) if kind.namespaced]
         left = await asyncio.gather(*(self._delete_all(kind, namespace) for kind in kinds))
         return any(left)
 

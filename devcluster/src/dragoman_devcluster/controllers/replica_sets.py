@@ -8,22 +8,23 @@ from datetime import UTC, datetime, timedelta
 
 from dragoman_devcluster.controllers.controller import enqueue_owner, work_queue
 from dragoman_devcluster.controllers.rollout import desired_of, name_of
-from dragoman_devcluster.mirror import Mirror, differs
 from dragoman_kube.errors import ClusterError, UnavailableError
 from dragoman_kube.events import EventRecorder, EventWriter
 from dragoman_kube.kinds import POD, REPLICA_SET
+from dragoman_kube.mirror import Mirror
 from dragoman_kube.objects import (
     Key,
     Manifest,
     annotations_of,
     condition_of,
     created_at,
+    differs,
     has_ended,
-    is_controlled_by,
     is_deleting,
     is_true,
     key_of,
     owner_reference,
+    uid_of,
     with_transition_time,
 )
 from dragoman_kube.times import parse_time
@@ -83,8 +84,7 @@ class ReplicaSetController:
         return min((seconds for seconds in due if seconds), default=None)
 
     def _pods(self, replica_set: Manifest) -> list[Manifest]:
-        found = self._mirror.list(POD, key_of(replica_set)[0])
-        return [pod for pod in found if is_controlled_by(pod, replica_set)]
+        return list(self._mirror.controlled(POD, key_of(replica_set).namespace, [uid_of(replica_set)]))
 
 
 def _conditions(replica_set: Manifest, failure: ClusterError | None, now: datetime) -> list[Manifest]:

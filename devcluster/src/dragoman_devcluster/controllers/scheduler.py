@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from dragoman_devcluster.controllers.controller import work_queue
-from dragoman_devcluster.mirror import Mirror
 from dragoman_devcluster.node.launch import container_devices
 from dragoman_kube.events import EventRecorder, EventWriter
 from dragoman_kube.kinds import POD
+from dragoman_kube.mirror import Mirror
 from dragoman_kube.objects import Key, Manifest, condition_of, has_ended, is_deleting, key_of
 from dragoman_kube.times import timestamp
 

@@ -12,15 +12,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dragoman_devcluster.errors import LocalClusterError, PodRefusedError
-from dragoman_devcluster.mirror import differs
 from dragoman_devcluster.node.container import Container
 from dragoman_devcluster.node.context import NodeContext
 from dragoman_devcluster.node.pod_status import PodView, pod_status, waiting
 from dragoman_devcluster.node.volumes import can_change, mount
-from dragoman_kube.cache import version_of
+from dragoman_kube.collection import resource_version
 from dragoman_kube.errors import ClusterError, NotFoundError, UnavailableError
 from dragoman_kube.kinds import POD
-from dragoman_kube.objects import Manifest, is_deleting, key_of, uid_of
+from dragoman_kube.objects import Manifest, differs, is_deleting, key_of, uid_of
 
 logger = logging.getLogger(__name__)
 
@@ -217,7 +216,7 @@ class Pod:
             patch = {"metadata": {"uid": uid_of(self._manifest)}, "status": status}
             written = await self._context.mirror.merge(POD, key_of(self._manifest), patch, "status")
             # The watch may have reported a later change, such as the pod's deletion, before this response was read.
-            if version_of(written) > version_of(self._manifest):
+            if resource_version(written) > resource_version(self._manifest):
                 self._manifest = written
 
     async def _remove(self) -> None:

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from dragoman_contract.kubernetes import LABEL_DEPLOYMENT
-from dragoman_kube.cache import version_of
 from dragoman_kube.client import KubeClient
+from dragoman_kube.collection import resource_version as version_of
 from dragoman_kube.errors import ClusterError, RefusedError
 from dragoman_kube.kinds import POD, REPLICA_SET, Kind
 from dragoman_kube.objects import Key, uid_of

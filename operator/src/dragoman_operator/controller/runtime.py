@@ -16,8 +16,8 @@ from prometheus_client.aiohttp import make_aiohttp_handler
 
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH
 from dragoman_contract.kubernetes import LABEL_COMPONENT, LABEL_PART_OF, PART_OF, ROUTER_COMPONENT
-from dragoman_kube.cache import Cache as ObjectCache
 from dragoman_kube.client import KubeClient
+from dragoman_kube.collection import Collection as ObjectCache
 from dragoman_kube.config import ServiceAccount, own_namespace
 from dragoman_kube.errors import ClusterError, UnavailableError
 from dragoman_kube.events import EventRecorder, EventWriter

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf
 
 from dragoman_contract.kubernetes import LABEL_DEPLOYMENT
-from dragoman_kube.cache import Cache as ObjectCache
 from dragoman_kube.client import KubeClient
+from dragoman_kube.collection import Collection as ObjectCache
 from dragoman_kube.kinds import POD, REPLICA_SET, Kind
 from dragoman_kube.list_watch import ListWatch
 from dragoman_kube.objects import Key, key_of, labels_of, uid_of

@@ -9,7 +9,7 @@ from dragoman_contract.kubernetes import API_VERSION, KIND, LABEL_DEPLOYMENT, PL
 from dragoman_kube import config, errors
 from dragoman_kube.client import connect
 from dragoman_kube.kinds import ENDPOINT_SLICE, Kind
-from dragoman_kube.list_watch import ListWatch, Sink
+from dragoman_kube.mirror import Mirror
 from dragoman_kube.objects import Manifest
 from dragoman_router.errors import ClusterError
 from dragoman_router.fleet.fleet import Fleet
@@ -29,46 +29,30 @@ TRANSLATION_DEPLOYMENT = Kind(API_VERSION, KIND, PLURAL)
 
 
 class Deployments:
-    """Puts TranslationDeployments into the fleet.
+    """Puts TranslationDeployments into the fleet."""
 
-    Args:
-        scope: Namespace; empty is all of them.
-    """
-
-    def __init__(self, fleet: Fleet, scope: str) -> None:
+    def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
-        self._scope = scope
 
-    def replace(self, items: list[Manifest], _resource_version: str) -> None:
-        """The collection holds these objects, and no others."""
-        there = {key_of(item) for item in items}
-        for key in [each for each in self._fleet.backends if each not in there and self._in_scope(each)]:
-            self._fleet.remove(key)
-        for item in items:
-            self.put(item)
-
-    def put(self, item: Manifest) -> None:
-        """One was added or modified; one that cannot be read keeps what was known of it."""
+    def changed(self, before: Manifest | None, after: Manifest | None) -> None:
+        """One was added, modified or deleted; one that cannot be read keeps what was known of it."""
+        if after is None:
+            if before is not None:
+                self._fleet.remove(key_of(before))
+            return
         try:
-            found = deployment(item)
+            found = deployment(after)
         except ClusterError as error:
             log.warning("%s", error)
             return
         known = self._fleet.backends.get(found.key)
         if known is None or known.deployment != found:
             self._fleet.put(found)
-        reported = status(item)
+        reported = status(after)
         if reported is None:
             self._fleet.statuses.pop(found.key, None)
         else:
             self._fleet.statuses[found.key] = reported
-
-    def remove(self, item: Manifest) -> None:
-        """One was deleted."""
-        self._fleet.remove(key_of(item))
-
-    def _in_scope(self, key: str) -> bool:
-        return not self._scope or key.partition("/")[0] == self._scope
 
 
 class Replicas:
@@ -76,34 +60,20 @@ class Replicas:
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
-        self._items: dict[str, dict[str, Manifest]] = {}
+        self._slices: dict[str, dict[str, Manifest]] = {}
+        """By the TranslationDeployment and the slice's name."""
 
-    def replace(self, items: list[Manifest], _resource_version: str) -> None:
-        """The collection holds these objects, and no others."""
-        before, self._items = set(self._items), {}
-        for item in items:
-            if owner := owner_of(item):
-                self._items.setdefault(owner, {})[key_of(item)] = item
-        for owner in before | set(self._items):
-            self._update(owner)
-
-    def put(self, item: Manifest) -> None:
-        """One was added or modified."""
-        if owner := owner_of(item):
-            self._items.setdefault(owner, {})[key_of(item)] = item
-            self._update(owner)
-
-    def remove(self, item: Manifest) -> None:
-        """One was deleted."""
-        if owner := owner_of(item):
-            self._items.get(owner, {}).pop(key_of(item), None)
-            self._update(owner)
-
-    def _update(self, owner: str) -> None:
-        items = self._items.get(owner, {})
-        if not items:
-            self._items.pop(owner, None)
-        self._fleet.set_replicas(owner, replicas_of_slices(items.values()))
+    def changed(self, before: Manifest | None, after: Manifest | None) -> None:
+        """One was added, modified or deleted."""
+        owners = {owner: None for found in (before, after) if found and (owner := owner_of(found))}
+        if before is not None and (owner := owner_of(before)):
+            self._slices.get(owner, {}).pop(key_of(before), None)
+        if after is not None and (owner := owner_of(after)):
+            self._slices.setdefault(owner, {})[key_of(after)] = after
+        for owner in owners:
+            if not self._slices.get(owner):
+                self._slices.pop(owner, None)
+            self._fleet.set_replicas(owner, replicas_of_slices(self._slices.get(owner, {}).values()))
 
 
 async def follow(settings: Settings, fleet: Fleet, metrics: Metrics) -> None:
@@ -117,28 +87,16 @@ async def follow(settings: Settings, fleet: Fleet, metrics: Metrics) -> None:
     except errors.ClusterError as error:
         raise ClusterError(f"{error}, or give --static") from error
     async with connect(configuration) as kube, asyncio.TaskGroup() as group:
-        watches: list[ListWatch] = []
-        for namespace in settings.namespaces or ("",):
-            followed: list[tuple[Kind, str, Sink]] = [
-                (TRANSLATION_DEPLOYMENT, "", Deployments(fleet, namespace)),
-                (ENDPOINT_SLICE, LABEL_DEPLOYMENT, Replicas(fleet)),
-            ]
-            watches += [
-                ListWatch(
-                    kube,
-                    kind,
-                    sink,
-                    namespace=namespace,
-                    labels=labels,
-                    resync_s=settings.resync_s,
-                    broken=metrics.watch_errors.labels(kind.plural).inc,
-                )
-                for kind, labels, sink in followed
-            ]
-        for watch in watches:
-            group.create_task(watch.run())
-        for watch in watches:
-            await watch.listed.wait()
+        mirror = Mirror(
+            kube,
+            settings.namespaces,
+            resync_s=settings.resync_s,
+            broken=lambda kind: metrics.watch_errors.labels(kind.plural).inc(),
+        )
+        mirror.follow(TRANSLATION_DEPLOYMENT, Deployments(fleet).changed, optional=False)
+        mirror.follow(ENDPOINT_SLICE, Replicas(fleet).changed, labels=LABEL_DEPLOYMENT, optional=False)
+        group.create_task(mirror.run())
+        await mirror.synced()
         fleet.synced.set()
         log.info(
             "following %d deployments, %d replicas",

@@ -1,26 +1,18 @@
-"""The mirror of the API's objects, and which status is written."""
+"""The mirror of the API's objects: what is followed, and own writes."""
 
 from __future__ import annotations
 
 import asyncio
 
-from dragoman_devcluster.mirror import Mirror, differs
 from dragoman_kube.client import Listing
 from dragoman_kube.errors import NotFoundError
 from dragoman_kube.kinds import NODE, POD, Kind
+from dragoman_kube.mirror import Mirror
 from dragoman_kube.objects import Key
 
 
 def make(name="a", version=1):
     return {"metadata": {"name": name, "namespace": "default", "uid": name, "resourceVersion": str(version)}}
-
-
-def test_a_status_is_written_only_if_it_differs():
-    manifest = {"status": {"replicas": 2, "conditions": [{"type": "A", "status": "True"}]}}
-    assert not differs(manifest, {"replicas": 2, "readyReplicas": 0, "message": ""})
-    assert not differs(manifest, {"conditions": [{"type": "A", "status": "True", "message": ""}]})
-    assert differs(manifest, {"replicas": 0})
-    assert differs({}, {"replicas": 1})
 
 
 def mirror_of(client):
