@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.support.deployments import children_of
 
 from dragoman_operator.api.v1alpha1 import parse
 from dragoman_operator.observed.drift import is_superset, signed
 from dragoman_operator.resources.children import Defaults
-from dragoman_operator.resources.plan import desired_children
 
 HERE = Path(__file__).parent
 CASES = sorted(path.stem for path in (HERE / "objects").glob("*.yaml"))
@@ -30,7 +30,7 @@ class Plain(yaml.SafeDumper):
 def children(case: str) -> list[dict[str, Any]]:
     body = yaml.safe_load((HERE / "objects" / f"{case}.yaml").read_text())
     body["metadata"] |= {"namespace": "default", "uid": "00000000-0000-0000-0000-000000000001"}
-    return [manifest for manifest in desired_children(parse(body), DEFAULTS).values() if manifest is not None]
+    return [manifest for manifest in children_of(parse(body), DEFAULTS).values() if manifest is not None]
 
 
 @pytest.mark.parametrize("case", CASES)

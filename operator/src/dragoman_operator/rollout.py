@@ -23,7 +23,6 @@ from dragoman_kube.objects import annotations_of, condition_of, created_at, is_d
 from dragoman_kube.times import parse_time
 from dragoman_operator.api.labels import ENGINE_CONTAINER, FETCH_CONTAINER
 from dragoman_operator.api.pods import Rollout
-from dragoman_operator.api.status import RolloutStatus
 from dragoman_operator.observed.diagnosis import Finding, diagnose, lacks_claim
 from dragoman_operator.observed.drift import is_superset
 from dragoman_operator.observed.snapshot import TEMPLATE_HASH, Manifest, Observed, is_live, template_hash
@@ -103,29 +102,6 @@ def _is_current(replica_set: Manifest, observed: Observed) -> bool:
 
 def _images(template: Mapping[str, Any]) -> list[str]:
     return [container.get("image", "") for container in (template.get("spec") or {}).get("containers") or ()]
-
-
-def rollout_status(
-    observed: Observed, source: str, kept: Kept | None, status: Mapping[str, Any], *, complete: bool
-) -> RolloutStatus | None:
-    """`status.rollout`; `source` is that of the spec's version."""
-    rollout = status.get("rollout") or {}
-    good, of = str(rollout.get("lastReadyTemplateHash") or ""), str(rollout.get("lastReadySource") or "")
-    failure = kept.reason if kept else None
-    running = {template_hash(pod) for pod in filter(is_live, observed.pods)}
-    ready = complete and len(running) == 1
-    if ready:
-        good = running.pop()
-    if failure is None and (ready or kept):
-        of = source
-    if not good and failure is None:
-        return None
-    return RolloutStatus(
-        last_ready_template_hash=good or None,
-        last_ready_source=of,
-        failed_template_digest=None if failure is None else source,
-        reason=failure,
-    )
 
 
 def _plain(replica_set: Manifest, template: Mapping[str, Any]) -> dict[str, Any]:

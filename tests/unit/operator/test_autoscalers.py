@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from tests.support.deployments import make_td
 
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.metric_definitions import DEPLOYMENT_REPLICAS, SCALING_REQUESTS
@@ -22,7 +22,6 @@ from dragoman_operator.resources.children import (
 )
 
 ADAPTER = Path(__file__).parents[3] / "charts/dragoman/files/prometheus-adapter.yaml"
-MakeTd = Callable[..., TranslationDeployment]
 TARGET = {"apiVersion": "dragoman.io/v1alpha1", "kind": "TranslationDeployment", "name": "demo"}
 
 
@@ -30,7 +29,7 @@ def scaling(mode: str, **fields: Any) -> dict[str, Any]:
     return {"mode": mode, "minReplicas": 1, "maxReplicas": 4, **fields}
 
 
-def test_other_modes_have_neither(make_td: MakeTd) -> None:
+def test_other_modes_have_neither() -> None:
     for mode in ("Off", "Internal", "External"):
         td = make_td(autoscaling=scaling(mode))
         assert (
@@ -42,7 +41,7 @@ def test_other_modes_have_neither(make_td: MakeTd) -> None:
     assert horizontal_pod_autoscaler(make_td()) is scaled_object(make_td(), "http://p") is None
 
 
-def test_hpa_scales_the_object_by_averages_of_the_pods(make_td: MakeTd) -> None:
+def test_hpa_scales_the_object_by_averages_of_the_pods() -> None:
     td = make_td(autoscaling=scaling("HPA", scaleDownStabilizationWindow="1m"))
     spec = (horizontal_pod_autoscaler(td) or {})["spec"]
     assert spec["scaleTargetRef"] == TARGET
@@ -65,7 +64,7 @@ def queries(td: TranslationDeployment) -> list[str]:
     return [trigger["metadata"]["query"] for trigger in triggers]
 
 
-def test_keda_does_not_count_an_empty_result_as_idle(make_td: MakeTd) -> None:
+def test_keda_does_not_count_an_empty_result_as_idle() -> None:
     spec = (scaled_object(make_td(autoscaling=scaling("KEDA", minReplicas=0)), "http://own:9090") or {})[
         "spec"
     ]
@@ -80,22 +79,22 @@ def test_keda_does_not_count_an_empty_result_as_idle(make_td: MakeTd) -> None:
     assert 'state="queued_at_routers"' in spec["triggers"][2]["metadata"]["query"]
 
 
-def test_keda_has_no_trigger_for_zero_where_zero_is_not_allowed(make_td: MakeTd) -> None:
+def test_keda_has_no_trigger_for_zero_where_zero_is_not_allowed() -> None:
     td = make_td(autoscaling=scaling("KEDA"))
     assert len(queries(td)) == 2
     assert (scaled_object(td, "http://p") or {})["spec"]["pollingInterval"] == 15
 
 
-def test_keda_polls_often_where_a_request_may_wait_for_it(make_td: MakeTd) -> None:
+def test_keda_polls_often_where_a_request_may_wait_for_it() -> None:
     td = make_td(autoscaling=scaling("KEDA", minReplicas=0))
     assert (scaled_object(td, "http://p") or {})["spec"]["pollingInterval"] == 5
 
 
-def test_keda_without_a_prometheus_is_not_made(make_td: MakeTd) -> None:
+def test_keda_without_a_prometheus_is_not_made() -> None:
     assert scaled_object(make_td(autoscaling=scaling("KEDA")), "") is None
 
 
-def test_keda_signs_in_with_the_same_secret(make_td: MakeTd) -> None:
+def test_keda_signs_in_with_the_same_secret() -> None:
     prometheus = {"url": "http://mine:9090", "tokenSecretRef": {"name": "prom", "key": "t"}}
     td = make_td(autoscaling=scaling("KEDA", prometheus=prometheus))
     made = trigger_authentication(td) or {}
@@ -152,7 +151,7 @@ SCRAPED = {
 @pytest.mark.skipif(
     shutil.which("promtool") is None, reason="no promtool on PATH (Debian: apt install prometheus)"
 )
-def test_each_query_gives_one_series_or_none(make_td: MakeTd, tmp_path: Path) -> None:
+def test_each_query_gives_one_series_or_none(tmp_path: Path) -> None:
     td = make_td(autoscaling=scaling("KEDA", minReplicas=0))
     tests = [
         {

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.support.deployments import make_pod
 
 from dragoman_operator.observed.diagnosis import diagnose, last_log_line
-
-MakePod = Callable[..., dict[str, Any]]
 
 SENTENCE = "the model /models/none does not exist: check spec.model.uri"
 
@@ -83,7 +81,7 @@ CONTAINERS: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 
-def test_a_failed_download_has_a_reason_of_its_own(make_pod: MakePod) -> None:
+def test_a_failed_download_has_a_reason_of_its_own() -> None:
     pod = make_pod("demo-1")
     state = {"waiting": {"reason": "CrashLoopBackOff"}}
     fetch = {
@@ -100,13 +98,13 @@ def test_a_failed_download_has_a_reason_of_its_own(make_pod: MakePod) -> None:
 
 
 @pytest.mark.parametrize(("container", "reason", "sentence"), CONTAINERS.values(), ids=CONTAINERS)
-def test_container(container: dict[str, Any], reason: str, sentence: str, make_pod: MakePod) -> None:
+def test_container(container: dict[str, Any], reason: str, sentence: str) -> None:
     (finding,) = diagnose(None, [make_pod(container=container)])
     assert finding.reason == reason
     assert sentence in finding.message
 
 
-def test_an_image_volume_that_cannot_be_pulled_is_the_models(make_pod: MakePod) -> None:
+def test_an_image_volume_that_cannot_be_pulled_is_the_models() -> None:
     """The kubelet reports it in the container, whose own image is there."""
     message = 'Back-off pulling image "127.0.0.1:9/model:1": ErrImagePull: connection refused'
     pod = make_pod(container={"state": {"waiting": {"reason": "ImagePullBackOff", "message": message}}})
@@ -123,20 +121,20 @@ def test_an_image_volume_that_cannot_be_pulled_is_the_models(make_pod: MakePod) 
     ]
 
 
-def test_pod_that_serves_again_is_well(make_pod: MakePod) -> None:
+def test_pod_that_serves_again_is_well() -> None:
     restarted = {"state": {"running": {}}, "lastState": {"terminated": terminated(message=SENTENCE)}}
     assert diagnose(None, [make_pod(ready=True, container=restarted)]) == []
 
 
-def test_pod_that_exited_with_zero_has_no_finding(make_pod: MakePod) -> None:
+def test_pod_that_exited_with_zero_has_no_finding() -> None:
     assert diagnose(None, [make_pod(container={"state": {"terminated": terminated(exitCode=0)}})]) == []
 
 
-def test_pod_that_is_being_deleted_is_passed_over(make_pod: MakePod) -> None:
+def test_pod_that_is_being_deleted_is_passed_over() -> None:
     assert diagnose(None, [make_pod(deleted=True, container={"state": {"terminated": terminated()}})]) == []
 
 
-def test_no_node(make_pod: MakePod) -> None:
+def test_no_node() -> None:
     condition = {
         "type": "PodScheduled",
         "status": "False",
@@ -149,7 +147,7 @@ def test_no_node(make_pod: MakePod) -> None:
     )
 
 
-def test_a_claim_that_does_not_exist_is_no_lack_of_nodes(make_pod: MakePod) -> None:
+def test_a_claim_that_does_not_exist_is_no_lack_of_nodes() -> None:
     """The scheduler reports it, not the kubelet."""
     why = '0/1 nodes are available: persistentvolumeclaim "modles" not found. not found'
     condition = {"type": "PodScheduled", "status": "False", "message": why}
@@ -158,7 +156,7 @@ def test_a_claim_that_does_not_exist_is_no_lack_of_nodes(make_pod: MakePod) -> N
     ]
 
 
-def test_eviction(make_pod: MakePod) -> None:
+def test_eviction() -> None:
     (finding,) = diagnose(None, [make_pod(phase="Failed", reason="Evicted", message="disk pressure")])
     assert finding == ("Evicted", "pod demo-1 was evicted: disk pressure")
 
@@ -186,7 +184,7 @@ def test_deployment(condition: dict[str, Any], reason: str) -> None:
     assert finding.reason == reason
 
 
-def test_most_specific_first_and_each_reason_once(make_pod: MakePod) -> None:
+def test_most_specific_first_and_each_reason_once() -> None:
     stalled = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
     failing = {"state": {"terminated": terminated(message=SENTENCE)}}
     pods = [make_pod("a", container=failing), make_pod("b", container=failing)]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from tests.support.deployments import make_td
 
 from dragoman_contract.models import CUSTOM_FAMILY, PROMPT_FAMILIES
 from dragoman_operator.api.crd import structural
-from dragoman_operator.api.v1alpha1 import TranslationDeployment, TranslationDeploymentSpec
+from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
 from dragoman_operator.resources.pod import command_line
 
 prompts = pytest.importorskip("dragoman_service.prompts.families")
@@ -59,9 +59,7 @@ SETTINGS: list[tuple[dict[str, Any], str, object]] = [
 
 
 @pytest.mark.parametrize(("groups", "setting", "value"), SETTINGS, ids=str)
-def test_engine_takes_each_value_as_it_is_meant(
-    groups: dict[str, Any], setting: str, value: object, make_td: Callable[..., TranslationDeployment]
-) -> None:
+def test_engine_takes_each_value_as_it_is_meant(groups: dict[str, Any], setting: str, value: object) -> None:
     read = settings.read_settings(command_line(make_td(**groups))[1:])
     assert getattr(read, setting) == value
     # What is left out stays the engine's own default.

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic_settings import BaseSettings
+from tests.support.deployments import make_observed, make_td
 
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.observed.snapshot import TEMPLATE_HASH, Observed
+from dragoman_operator.observed.snapshot import TEMPLATE_HASH
 from dragoman_operator.resources.children import deployment
 from dragoman_operator.resources.pod import pod_template, source_digest
 from dragoman_operator.rollout import SURGE, Version, version_to_keep
 from dragoman_system.command_line import read_command_line
 
-MakeTd = Callable[..., TranslationDeployment]
-MakeObserved = Callable[..., Observed]
 TOKEN = {"name": "hf", "key": "token"}
 
 
@@ -42,7 +40,7 @@ def option(container: dict[str, Any], name: str) -> str | None:
 
 
 @pytest.mark.parametrize("uri", ["hf://org/name", "s3://bucket/team/name"])
-def test_models_of_stores_are_downloaded_before_the_engine_starts(make_td: MakeTd, uri: str) -> None:
+def test_models_of_stores_are_downloaded_before_the_engine_starts(uri: str) -> None:
     td = make_td(model=model(uri, tokenSecretRef=TOKEN, trustRemoteCode=True))
     spec = spec_of(td)
     (fetch,), (engine,) = spec["initContainers"], spec["containers"]
@@ -56,11 +54,11 @@ def test_models_of_stores_are_downloaded_before_the_engine_starts(make_td: MakeT
 
 
 @pytest.mark.parametrize("uri", ["pvc://claim/name", "oci://registry/name:1", "file:///opt/model"])
-def test_other_models_are_there_already(make_td: MakeTd, uri: str) -> None:
+def test_other_models_are_there_already(uri: str) -> None:
     assert "initContainers" not in spec_of(make_td(model=model(uri)))
 
 
-def test_vllm_itself_reads_formats_of_its_own(make_td: MakeTd) -> None:
+def test_vllm_itself_reads_formats_of_its_own() -> None:
     td = make_td(
         model=model("s3://bucket/name", tokenSecretRef=TOKEN),
         engine={"device": "cpu", "extraArgs": {"load-format": "runai_streamer"}},
@@ -72,7 +70,7 @@ def test_vllm_itself_reads_formats_of_its_own(make_td: MakeTd) -> None:
     assert "HF_TOKEN" in names(engine)
 
 
-def test_each_uri_and_revision_has_a_link_of_its_own(make_td: MakeTd) -> None:
+def test_each_uri_and_revision_has_a_link_of_its_own() -> None:
     models = [
         model("hf://org/name"),
         model("hf://org/name", revision="v2"),
@@ -84,7 +82,7 @@ def test_each_uri_and_revision_has_a_link_of_its_own(make_td: MakeTd) -> None:
     assert all(link and link.startswith("/var/cache/dragoman/models/org-na") for link in links)
 
 
-def test_the_download_adds_nothing_to_what_the_pod_requests(make_td: MakeTd) -> None:
+def test_the_download_adds_nothing_to_what_the_pod_requests() -> None:
     limits = {"nvidia.com/gpu": 1, "cpu": "4", "memory": "16Gi"}
     td = make_td(
         model=model("hf://org/name"),
@@ -97,7 +95,7 @@ def test_the_download_adds_nothing_to_what_the_pod_requests(make_td: MakeTd) -> 
     assert spec["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
 
 
-def test_the_deadline_of_a_rollout_allows_for_the_download(make_td: MakeTd) -> None:
+def test_the_deadline_of_a_rollout_allows_for_the_download() -> None:
     def deadline(uri: str) -> int:
         td = make_td(model=model(uri), rollout={"startTimeout": "10m"})
         made: int = deployment(td, 1, SURGE, {})["spec"]["progressDeadlineSeconds"]
@@ -106,9 +104,7 @@ def test_the_deadline_of_a_rollout_allows_for_the_download(make_td: MakeTd) -> N
     assert (deadline("hf://org/name"), deadline("file:///m")) == (1500, 900)
 
 
-def test_an_operator_that_adds_it_replaces_no_running_pods(
-    make_td: MakeTd, make_observed: MakeObserved
-) -> None:
+def test_an_operator_that_adds_it_replaces_no_running_pods() -> None:
     td = make_td(model=model("hf://org/name"))
     template = pod_template(td, "engine:1")
     former = copy.deepcopy(template)
@@ -127,7 +123,7 @@ def test_an_operator_that_adds_it_replaces_no_running_pods(
     assert version_to_keep(version, observed, changed.generation) is None
 
 
-def test_the_command_reads_every_argument(make_td: MakeTd) -> None:
+def test_the_command_reads_every_argument() -> None:
     fetch = pytest.importorskip("dragoman_service.fetch.__main__")
     (container,) = spec_of(make_td(model=model("hf://org/name", revision="v2", trustRemoteCode=True)))[
         "initContainers"

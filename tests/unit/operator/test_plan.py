@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.support.deployments import DEFAULTS, children_of, make_observed, make_td, planned
 
 from dragoman_kube.kinds import (
     DEPLOYMENT,
@@ -17,13 +18,8 @@ from dragoman_kube.kinds import (
     SERVICE_ACCOUNT,
     Kind,
 )
-from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS, Observed
-from dragoman_operator.resources.children import Defaults
-from dragoman_operator.resources.plan import Plan, desired_children, plan, version_of
-
-MakeTd = Callable[..., TranslationDeployment]
-MakeObserved = Callable[..., Observed]
+from dragoman_operator.resources.plan import Plan, ReconcileInput, target_of
 
 
 def causes(found: Plan) -> dict[str, str]:
@@ -37,31 +33,25 @@ def foreign(observed: Observed, kind: Kind, *owners: dict[str, Any]) -> Observed
     return replace(observed, foreign={kind: {**children.pop(kind), "metadata": metadata}}, children=children)
 
 
-def test_everything_is_made_in_order(
-    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
-) -> None:
-    found = plan(make_td(), defaults, make_observed())
+def test_everything_is_made_in_order() -> None:
+    found = planned(make_td(), make_observed())
     assert [change.kind for change in found.changes] == [kind for kind in CHILD_KINDS if kind is not HPA]
     assert set(causes(found).values()) == {"missing"}
 
 
-def test_nothing_to_do(make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults) -> None:
+def test_nothing_to_do() -> None:
     td = make_td()
-    assert plan(td, defaults, make_observed(td)) == Plan(source=version_of(td, defaults).source)
+    assert planned(td, make_observed(td)) == Plan(target_of(ReconcileInput(td, make_observed(td)), DEFAULTS))
 
 
-def test_edited_spec_changes_the_deployment_alone(
-    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
-) -> None:
-    found = plan(make_td(engine={"maxNumSeqs": 9}), defaults, make_observed(make_td()))
+def test_edited_spec_changes_the_deployment_alone() -> None:
+    found = planned(make_td(engine={"maxNumSeqs": 9}), make_observed(make_td()))
     assert causes(found) == {"Deployment": "spec changed"}
 
 
-def test_field_taken_out_of_the_spec_is_taken_out_of_the_child(
-    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
-) -> None:
+def test_field_taken_out_of_the_spec_is_taken_out_of_the_child() -> None:
     before = make_td(podTemplate={"nodeSelector": {"gpu": "h200"}})
-    assert causes(plan(make_td(), defaults, make_observed(before))) == {"Deployment": "spec changed"}
+    assert causes(planned(make_td(), make_observed(before))) == {"Deployment": "spec changed"}
 
 
 EDITS: dict[Kind, Callable[[dict[str, Any]], object]] = {
@@ -78,99 +68,79 @@ SCALED_BY_HPA = {"autoscaling": {"mode": "HPA", "maxReplicas": 4}}
 
 
 @pytest.mark.parametrize("kind", CHILD_KINDS, ids=lambda kind: kind.name)
-def test_edit_is_repaired(
-    kind: Kind, make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
-) -> None:
+def test_edit_is_repaired(kind: Kind) -> None:
     td = make_td(**SCALED_BY_HPA)
     observed = make_observed(td)
     EDITS[kind](observed.children[kind])  # type: ignore[arg-type]
-    assert causes(plan(td, defaults, observed)) == {kind.name: "edited by another client"}
+    assert causes(planned(td, observed)) == {kind.name: "edited by another client"}
 
 
 @pytest.mark.parametrize("kind", CHILD_KINDS, ids=lambda kind: kind.name)
-def test_deletion_is_repaired(
-    kind: Kind, make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
-) -> None:
+def test_deletion_is_repaired(kind: Kind) -> None:
     td = make_td(**SCALED_BY_HPA)
     observed = make_observed(td)
     left = {other: child for other, child in observed.children.items() if other != kind}
-    assert causes(plan(td, defaults, replace(observed, children=left))) == {kind.name: "missing"}
+    assert causes(planned(td, replace(observed, children=left))) == {kind.name: "missing"}
 
 
 @pytest.mark.parametrize("lost", ["labels", "ownerReferences"])
-def test_lost_label_or_owner_is_put_back(
-    lost: str, make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
-) -> None:
+def test_lost_label_or_owner_is_put_back(lost: str) -> None:
     observed = make_observed(make_td())
     del observed.children[SERVICE]["metadata"][lost]
-    assert causes(plan(make_td(), defaults, observed)) == {"Service": "edited by another client"}
+    assert causes(planned(make_td(), observed)) == {"Service": "edited by another client"}
 
 
-def test_disabled_policy_is_deleted_by_uid(
-    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
-) -> None:
+def test_disabled_policy_is_deleted_by_uid() -> None:
     td = make_td(networkPolicy={"enabled": False})
-    (change,) = plan(td, defaults, make_observed(make_td())).changes[:1]
+    (change,) = planned(td, make_observed(make_td())).changes[:1]
     assert (change.kind, change.manifest, change.uid) == (NETWORK_POLICY, None, "uid-of-NetworkPolicy")
 
 
-def test_child_of_another_owner_is_not_changed(
-    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
-) -> None:
-    found = plan(make_td(), defaults, foreign(make_observed(make_td()), SERVICE))
+def test_child_of_another_owner_is_not_changed() -> None:
+    found = planned(make_td(), foreign(make_observed(make_td()), SERVICE))
     assert found.changes == ()
     (sentence,) = found.obstacles
     assert sentence.startswith("Service demo exists and is owned by something else")
 
 
-def test_child_of_another_owner_that_is_not_needed_is_no_obstacle(
-    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
-) -> None:
+def test_child_of_another_owner_that_is_not_needed_is_no_obstacle() -> None:
     observed = foreign(make_observed(make_td()), NETWORK_POLICY)
-    assert plan(make_td(networkPolicy={"enabled": False}), defaults, observed).obstacles == ()
+    assert planned(make_td(networkPolicy={"enabled": False}), observed).obstacles == ()
 
 
-def test_child_of_a_predecessor_is_waited_for(
-    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
-) -> None:
+def test_child_of_a_predecessor_is_waited_for() -> None:
     owner = {"apiVersion": "dragoman.io/v1alpha1", "kind": "TranslationDeployment", "name": "demo"}
     observed = foreign(make_observed(make_td()), DEPLOYMENT, owner | {"uid": "before", "controller": True})
-    found = plan(make_td(), defaults, observed)
+    found = planned(make_td(), observed)
     assert found.changes == ()
     assert found.waiting == (
         "the Deployment of a deleted TranslationDeployment of this name is still being removed",
     )
 
 
-def test_child_that_is_going_is_waited_for(
-    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
-) -> None:
+def test_child_that_is_going_is_waited_for() -> None:
     observed = make_observed(make_td())
     observed.children[SERVICE]["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z"
-    found = plan(make_td(), defaults, observed)
+    found = planned(make_td(), observed)
     assert found.changes == ()
     assert found.waiting == ("Service demo is being deleted and will be created again",)
 
 
-def test_foreign_bound_of_a_budget_can_be_forced_out(
-    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
-) -> None:
+def test_foreign_bound_of_a_budget_can_be_forced_out() -> None:
     observed = make_observed(make_td())
     spec = observed.children[DISRUPTION_BUDGET]["spec"]
     spec["minAvailable"] = spec.pop("maxUnavailable")
-    (change,) = plan(make_td(), defaults, observed).changes
+    (change,) = planned(make_td(), observed).changes
     assert change.forced is not None
     assert change.forced["spec"]["minAvailable"] is None
     assert change.forced["spec"]["maxUnavailable"] == 1
 
 
-def test_other_autoscalers_go_when_the_mode_changes(
-    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
-) -> None:
+def test_other_autoscalers_go_when_the_mode_changes() -> None:
     url = {"prometheus": {"url": "http://prom:9090", "tokenSecretRef": {"name": "prom"}}}
     keda = make_td(autoscaling={"mode": "KEDA", "maxReplicas": 4, **url})
     before = replace(make_observed(make_td(**SCALED_BY_HPA)), keda=True)
-    found = plan(keda, defaults, before)
+    found = planned(keda, before)
     assert causes(found) == {
         "HorizontalPodAutoscaler": "no longer needed",
         "TriggerAuthentication": "missing",
@@ -180,7 +150,7 @@ def test_other_autoscalers_go_when_the_mode_changes(
     children = {**before.children, **{kind: made[kind] for kind in KEDA_KINDS}}
     for child in children.values():
         child["metadata"].setdefault("uid", "1")
-    gone = plan(make_td(), defaults, replace(before, children=children))
+    gone = planned(make_td(), replace(before, children=children))
     assert {change.kind.name for change in gone.changes if change.manifest is None} == {
         "HorizontalPodAutoscaler",
         "TriggerAuthentication",
@@ -188,11 +158,9 @@ def test_other_autoscalers_go_when_the_mode_changes(
     }
 
 
-def test_keda_is_not_spoken_to_where_it_is_not_installed(
-    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
-) -> None:
+def test_keda_is_not_spoken_to_where_it_is_not_installed() -> None:
     keda = make_td(autoscaling={"mode": "KEDA", "maxReplicas": 4, "prometheus": {"url": "http://prom:9090"}})
-    assert causes(plan(keda, defaults, make_observed(make_td()))) == {}
+    assert causes(planned(keda, make_observed(make_td()))) == {}
 
 
 SIBLINGS = {
@@ -203,16 +171,14 @@ SIBLINGS = {
 """The pods of the same object, from which a pod takes its start cache."""
 
 
-def test_downloads_and_traces_reach_the_hosts_that_the_spec_lists(
-    make_td: MakeTd, defaults: Defaults
-) -> None:
+def test_downloads_and_traces_reach_the_hosts_that_the_spec_lists() -> None:
     block = {"ipBlock": {"cidr": "10.20.0.0/24"}}
     other = {"ports": [{"port": 9000}]}
 
     def egress(**policy: Any) -> list[dict[str, Any]]:
         tracing = {"otlpEndpoint": "http://collector:4318"}
         td = make_td(model={"uri": "hf://a/b"}, tracing=tracing, networkPolicy={"egress": [other]} | policy)
-        found = desired_children(td, defaults)[NETWORK_POLICY]
+        found = children_of(td)[NETWORK_POLICY]
         assert found is not None
         rules: list[dict[str, Any]] = found["spec"]["egress"]
         return rules
@@ -225,10 +191,10 @@ def test_downloads_and_traces_reach_the_hosts_that_the_spec_lists(
     assert egress(to=[block]) == restricted
 
 
-def test_egress_rules_of_the_spec_come_with_dns(make_td: MakeTd, defaults: Defaults) -> None:
+def test_egress_rules_of_the_spec_come_with_dns() -> None:
     valkey = {"ports": [{"port": 6379}]}
     td = make_td(model={"uri": "pvc://models/demo"}, networkPolicy={"egress": [valkey]})
-    found = desired_children(td, defaults)[NETWORK_POLICY]
+    found = children_of(td)[NETWORK_POLICY]
     assert found is not None
     dns, siblings, last = found["spec"]["egress"]
     assert [rule["port"] for rule in dns["ports"]] == [53, 53]
@@ -236,16 +202,16 @@ def test_egress_rules_of_the_spec_come_with_dns(make_td: MakeTd, defaults: Defau
     assert last == valkey
 
 
-def test_operator_may_connect_whatever_the_spec_lists(make_td: MakeTd, defaults: Defaults) -> None:
+def test_operator_may_connect_whatever_the_spec_lists() -> None:
     peer = {"podSelector": {"matchLabels": {"app": "client"}}}
-    listed = replace(defaults, namespace="dragoman-system")
-    policy = desired_children(make_td(networkPolicy={"from": [peer]}), listed)[NETWORK_POLICY]
+    listed = replace(DEFAULTS, namespace="dragoman-system")
+    policy = children_of(make_td(networkPolicy={"from": [peer]}), listed)[NETWORK_POLICY]
     assert policy is not None
     (rule,) = policy["spec"]["ingress"]
     labels = {"app.kubernetes.io/part-of": "dragoman", "app.kubernetes.io/component": "operator"}
     namespace = {"matchLabels": {"kubernetes.io/metadata.name": "dragoman-system"}}
     operator = {"namespaceSelector": namespace, "podSelector": {"matchLabels": labels}}
     assert rule["from"] == [peer, operator, SIBLINGS]
-    everybody = desired_children(make_td(), listed)[NETWORK_POLICY]
+    everybody = children_of(make_td(), listed)[NETWORK_POLICY]
     assert everybody is not None
     assert "from" not in everybody["spec"]["ingress"][0]

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.support.deployments import make_td
 
 from dragoman_kube.quantity import parse
-from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.resources.pod import pod_template
 from dragoman_operator.resources.sizes import cache_limit, requests, shm_limit
-
-MakeTd = Callable[..., TranslationDeployment]
 
 
 def gpus(count: int, **groups: Any) -> dict[str, Any]:
@@ -36,9 +33,7 @@ def gpus(count: int, **groups: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_requests_come_from_the_engine(
-    spec: dict[str, Any], cpu: str, memory_mi: int, make_td: MakeTd
-) -> None:
+def test_requests_come_from_the_engine(spec: dict[str, Any], cpu: str, memory_mi: int) -> None:
     assert requests(make_td(**spec).spec) == {"cpu": cpu, "memory": f"{memory_mi}Mi"}
 
 
@@ -51,11 +46,11 @@ def test_requests_come_from_the_engine(
         ({"limits": {"cpu": 2, "memory": "4Gi"}}, {}),
     ],
 )
-def test_those_of_the_spec_win(resources: Any, expected: dict[str, Any], make_td: MakeTd) -> None:
+def test_those_of_the_spec_win(resources: Any, expected: dict[str, Any]) -> None:
     assert requests(make_td(resources=resources).spec) == expected
 
 
-def test_kv_cache_of_a_gpu_is_not_in_the_memory_of_the_node(make_td: MakeTd) -> None:
+def test_kv_cache_of_a_gpu_is_not_in_the_memory_of_the_node() -> None:
     spec = gpus(1)
     spec["engine"]["kvCacheMemory"] = "40Gi"
     assert requests(make_td(**spec).spec) == requests(make_td(**gpus(1)).spec)
@@ -70,18 +65,16 @@ def test_kv_cache_of_a_gpu_is_not_in_the_memory_of_the_node(make_td: MakeTd) -> 
         ({"model": {"cache": {"sizeLimit": "50Gi"}}}, "50Gi"),
     ],
 )
-def test_cache_holds_what_fits_into_the_gpus(spec: dict[str, Any], expected: str, make_td: MakeTd) -> None:
+def test_cache_holds_what_fits_into_the_gpus(spec: dict[str, Any], expected: str) -> None:
     assert cache_limit(make_td(**spec).spec) == expected
 
 
-def test_shared_memory_has_room_for_each_gpu(make_td: MakeTd) -> None:
+def test_shared_memory_has_room_for_each_gpu() -> None:
     assert [shm_limit(make_td(**gpus(count)).spec) for count in (1, 4)] == ["2Gi", "5Gi"]
 
 
 @pytest.mark.parametrize("spec", [{}, gpus(2), {"resources": {"limits": {"memory": "1Gi"}}}])
-def test_no_pod_is_best_effort_and_every_directory_of_the_node_has_a_limit(
-    spec: dict[str, Any], make_td: MakeTd
-) -> None:
+def test_no_pod_is_best_effort_and_every_directory_of_the_node_has_a_limit(spec: dict[str, Any]) -> None:
     pod = pod_template(make_td(**spec), "image")["spec"]
     resources = pod["containers"][0]["resources"]
     for name in ("cpu", "memory"):

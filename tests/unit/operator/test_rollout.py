@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.support.deployments import DEFAULTS, make_observed, make_pod, make_td, planned, shown, version_of
 
 from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.observed.snapshot import TEMPLATE_HASH, Observed
 from dragoman_operator.resources.children import Defaults
-from dragoman_operator.resources.plan import Plan, plan, version_of
 from dragoman_operator.rollout import (
     REPLACE,
     REVISION,
@@ -28,12 +27,8 @@ from dragoman_operator.rollout import (
     unschedulable_time_left_s,
     version_to_keep,
 )
-from dragoman_operator.status import status_of
 
 GENERATION = 3
-MakeTd = Callable[..., TranslationDeployment]
-MakeObserved = Callable[..., Observed]
-MakePod = Callable[..., dict[str, Any]]
 Pods = list[dict[str, Any]]
 
 
@@ -62,37 +57,28 @@ def failing(pod: dict[str, Any], restarts: int, running: bool = False) -> dict[s
     return pod
 
 
-@pytest.fixture
-def mixed(make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod) -> Callable[..., Observed]:
+def mixed(searching_s: float, update: dict[str, object] | None = None, **td: Any) -> Observed:
     """An old pod that serves, and a new one that waits for a node."""
-
-    def build(searching_s: float, update: dict[str, object] | None = None, **td: Any) -> Observed:
-        observed = make_observed(make_td(**td))
-        old = of_template(make_pod("old", ready=True), "old", observed.now)
-        new = placeless(of_template(make_pod("new"), "new", observed.now), observed.now, searching_s)
-        if update:
-            observed.children[DEPLOYMENT]["spec"]["strategy"]["rollingUpdate"] = dict(update)
-        return replace(observed, pods=(old, new))
-
-    return build
+    observed = make_observed(make_td(**td))
+    old = of_template(make_pod("old", ready=True), "old", observed.now)
+    new = placeless(of_template(make_pod("new"), "new", observed.now), observed.now, searching_s)
+    if update:
+        observed.children[DEPLOYMENT]["spec"]["strategy"]["rollingUpdate"] = dict(update)
+    return replace(observed, pods=(old, new))
 
 
 def update_of(td: TranslationDeployment, observed: Observed) -> object:
     return strategy(td.spec.rollout, observed)["rollingUpdate"]
 
 
-def test_auto_surges_until_a_new_pod_has_long_found_no_node(
-    make_td: MakeTd, mixed: Callable[..., Observed]
-) -> None:
+def test_auto_surges_until_a_new_pod_has_long_found_no_node() -> None:
     td = make_td()
     assert update_of(td, mixed(UNSCHEDULABLE_TIMEOUT_S - 1)) == SURGE
     assert unschedulable_time_left_s(mixed(UNSCHEDULABLE_TIMEOUT_S - 1)) == 1
     assert update_of(td, mixed(UNSCHEDULABLE_TIMEOUT_S)) == REPLACE
 
 
-def test_a_surge_waits_for_the_node_of_an_old_pod_that_terminates(
-    make_td: MakeTd, mixed: Callable[..., Observed], make_pod: MakePod
-) -> None:
+def test_a_surge_waits_for_the_node_of_an_old_pod_that_terminates() -> None:
     """The first new pod found a node, so there is one to spare: the next one gets that of the pod it replaced."""
     grace_s = 85
     observed = mixed(UNSCHEDULABLE_TIMEOUT_S)
@@ -105,9 +91,7 @@ def test_a_surge_waits_for_the_node_of_an_old_pod_that_terminates(
     assert update_of(make_td(), later) == REPLACE
 
 
-def test_replacing_continues_until_the_end_of_the_rollout(
-    make_td: MakeTd, mixed: Callable[..., Observed]
-) -> None:
+def test_replacing_continues_until_the_end_of_the_rollout() -> None:
     td = make_td(replicas=1)
     both = mixed(0, REPLACE, replicas=1)
     assert update_of(td, both) == REPLACE
@@ -118,9 +102,7 @@ def test_replacing_continues_until_the_end_of_the_rollout(
     assert update_of(td, replace(both, pods=both.pods[:1])) == SURGE
 
 
-def test_a_version_that_serves_is_rolled_out_even_if_other_replicas_find_no_node(
-    make_td: MakeTd, mixed: Callable[..., Observed]
-) -> None:
+def test_a_version_that_serves_is_rolled_out_even_if_other_replicas_find_no_node() -> None:
     """Else it could be rolled back much later, for a failure that its rollout has nothing to do with."""
     observed = mixed(1000, REPLACE)
     for pod in observed.pods:
@@ -128,16 +110,14 @@ def test_a_version_that_serves_is_rolled_out_even_if_other_replicas_find_no_node
     assert update_of(make_td(), observed) == SURGE
 
 
-def test_a_missing_claim_terminates_no_old_pod(make_td: MakeTd, mixed: Callable[..., Observed]) -> None:
+def test_a_missing_claim_terminates_no_old_pod() -> None:
     observed = mixed(1000)
     observed.pods[1]["status"]["conditions"][0]["message"] = 'persistentvolumeclaim "modles" not found'
     assert update_of(make_td(), observed) == SURGE
     assert unschedulable_time_left_s(observed) is None
 
 
-def test_a_pod_without_a_node_is_no_rollout_by_itself(
-    make_td: MakeTd, mixed: Callable[..., Observed]
-) -> None:
+def test_a_pod_without_a_node_is_no_rollout_by_itself() -> None:
     observed = mixed(1000)
     for pod in observed.pods:
         pod["metadata"]["labels"][TEMPLATE_HASH] = "same"
@@ -145,22 +125,20 @@ def test_a_pod_without_a_node_is_no_rollout_by_itself(
     assert unschedulable_time_left_s(observed) is None
 
 
-def test_old_pods_that_are_leaving_do_not_count(make_td: MakeTd, mixed: Callable[..., Observed]) -> None:
+def test_old_pods_that_are_leaving_do_not_count() -> None:
     observed = mixed(1000)
     observed.pods[0]["metadata"]["deletionTimestamp"] = stamp(observed.now, 1)
     assert update_of(make_td(), observed) == SURGE
 
 
-def test_a_quota_that_refuses_one_pod_more_is_no_room(make_td: MakeTd, make_observed: MakeObserved) -> None:
+def test_a_quota_that_refuses_one_pod_more_is_no_room() -> None:
     message = 'pods "demo-2" is forbidden: exceeded quota: gpus'
     failure = {"type": "ReplicaFailure", "status": "True", "message": message}
     assert update_of(make_td(), make_observed(make_td(), conditions=[failure])) == REPLACE
 
 
 @pytest.mark.parametrize(("surge", "update"), [("Always", SURGE), ("Never", REPLACE)])
-def test_a_spec_that_decides_is_followed(
-    make_td: MakeTd, mixed: Callable[..., Observed], surge: str, update: object
-) -> None:
+def test_a_spec_that_decides_is_followed(surge: str, update: object) -> None:
     assert update_of(make_td(rollout={"surge": surge}), mixed(1000)) == update
 
 
@@ -174,7 +152,7 @@ def test_a_spec_that_decides_is_followed(
     ],
 )
 def test_a_download_that_failed_twice_is_a_permanent_failure(
-    make_observed: MakeObserved, make_pod: MakePod, restarts: int, state: dict[str, Any], failed: bool
+    restarts: int, state: dict[str, Any], failed: bool
 ) -> None:
     observed = make_observed()
     pod = of_template(make_pod("new"), "new", observed.now)
@@ -193,35 +171,31 @@ def former(name: str) -> dict[str, Any]:
     }
 
 
-def replaced(
-    mixed: Callable[..., Observed], make_pod: MakePod, restarts: int, running: bool = False
-) -> Observed:
+def replaced(restarts: int, running: bool = False) -> Observed:
     observed = mixed(0, REPLACE)
     new = failing(of_template(make_pod("new"), "new", observed.now), restarts, running)
     status = {"rollout": {"lastReadyTemplateHash": "old"}}
     return replace(observed, pods=(new,), replica_sets=(former("old"), former("new")), status=status)
 
 
-def test_a_replacement_that_fails_repeatedly_is_rolled_back(
-    make_td: MakeTd, mixed: Callable[..., Observed], make_pod: MakePod, defaults: Defaults
-) -> None:
+def test_a_replacement_that_fails_repeatedly_is_rolled_back() -> None:
     td = make_td()
-    version = version_of(td, defaults)
-    once = replaced(mixed, make_pod, restarts=0)
+    version = version_of(td)
+    once = replaced(restarts=0)
     assert version_to_keep(version, once, GENERATION) is None
-    trying_again = replaced(mixed, make_pod, restarts=1, running=True)
+    trying_again = replaced(restarts=1, running=True)
     assert version_to_keep(version, trying_again, GENERATION) is None
-    twice = replaced(mixed, make_pod, restarts=1)
+    twice = replaced(restarts=1)
     found = version_to_keep(version, twice, GENERATION)
     assert found is not None
     assert found.template["metadata"]["labels"] == {"app": "x"}
     assert found.reason == "no such model"
 
-    planned = plan(td, defaults, twice)
-    (change,) = planned.changes
+    found_plan = planned(td, twice)
+    (change,) = found_plan.changes
     assert change.manifest is not None
     assert change.manifest["spec"]["template"]["spec"] == {}
-    status = status_of(td, twice, planned, twice.status)
+    status = shown(td, twice, plan=found_plan)
     assert status["rollout"] == {
         "lastReadyTemplateHash": "old",
         "lastReadySource": "",
@@ -234,15 +208,13 @@ def test_a_replacement_that_fails_repeatedly_is_rolled_back(
     later = replace(twice, pods=(), status=status)
     assert version_to_keep(version, later, GENERATION) is not None
     edited = make_td(engine={"maxNumSeqs": 9})
-    assert version_to_keep(version_of(edited, defaults), later, GENERATION) is None
+    assert version_to_keep(version_of(edited), later, GENERATION) is None
 
 
-def test_a_replacement_that_never_mounts_is_rolled_back(
-    make_td: MakeTd, mixed: Callable[..., Observed], make_pod: MakePod, defaults: Defaults
-) -> None:
+def test_a_replacement_that_never_mounts_is_rolled_back() -> None:
     td = make_td(glossary={"configMapKeyRef": {"name": "terms"}})
-    version = version_of(td, defaults)
-    observed = replaced(mixed, make_pod, restarts=0)
+    version = version_of(td)
+    observed = replaced(restarts=0)
     waiting = of_template(make_pod("new"), "new", observed.now, age_s=0)
     waiting["metadata"]["uid"] = "new"
     failures = {"new": 'MountVolume.SetUp failed for volume "glossary" : configmap "terms" not found'}
@@ -254,11 +226,9 @@ def test_a_replacement_that_never_mounts_is_rolled_back(
     assert 'configmap "terms" not found' in str(found.reason)
 
 
-def test_a_replacement_that_fits_on_no_node_is_rolled_back(
-    make_td: MakeTd, mixed: Callable[..., Observed], defaults: Defaults
-) -> None:
+def test_a_replacement_that_fits_on_no_node_is_rolled_back() -> None:
     td = make_td(replicas=1)
-    version = version_of(td, defaults)
+    version = version_of(td)
     grace_s = 75
     limit_s = UNSCHEDULABLE_TIMEOUT_S + grace_s + STUCK_AFTER_S
 
@@ -291,19 +261,17 @@ def test_a_replacement_that_fits_on_no_node_is_rolled_back(
     ("surge", "age_s", "is_degraded"), [("Auto", 20, False), ("Auto", 1000, True), ("Always", 20, True)]
 )
 def test_a_pod_that_gets_the_node_of_an_old_one_is_no_problem(
-    surge: str, age_s: float, is_degraded: bool, make_td: MakeTd, mixed: Callable[..., Observed]
+    surge: str, age_s: float, is_degraded: bool
 ) -> None:
     td = make_td(rollout={"surge": surge})
     observed = mixed(age_s)
     of_template(dict(observed.pods[1]), "new", observed.now, age_s=age_s)
-    status = status_of(td, observed, Plan(), {})
+    status = shown(td, observed)
     (degraded,) = (one for one in status["conditions"] if one["type"] == "Degraded")
     assert (degraded["status"] == "True") is is_degraded
 
 
-def test_a_pod_that_gets_the_node_of_a_terminating_one_is_no_problem(
-    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
-) -> None:
+def test_a_pod_that_gets_the_node_of_a_terminating_one_is_no_problem() -> None:
     td = make_td(replicas=1)
     observed = make_observed(td)
     waiting = placeless(of_template(make_pod("new"), "same", observed.now), observed.now, 5)
@@ -311,65 +279,55 @@ def test_a_pod_that_gets_the_node_of_a_terminating_one_is_no_problem(
     reasons = []
     for left_s in (30, -1):
         leaving["metadata"]["deletionTimestamp"] = stamp(observed.now, -left_s)
-        status = status_of(td, replace(observed, pods=(waiting, leaving)), Plan(), {})
+        status = shown(td, replace(observed, pods=(waiting, leaving)))
         reasons += [one["reason"] for one in status["conditions"] if one["type"] == "Degraded"]
     assert reasons == ["AsExpected", "Unschedulable"]
 
 
-def test_replicas_that_were_rolled_back_run_the_former_version(
-    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
-) -> None:
+def test_replicas_that_were_rolled_back_run_the_former_version() -> None:
     td = make_td(replicas=1)
     observed = make_observed(td, [make_pod("a", ready=True)], updatedReplicas=1)
-    status = status_of(td, observed, Plan(kept=Kept({}, "no such model")), {})
+    status = shown(td, observed, kept=Kept({}, "no such model"))
     (progressing,) = (one for one in status["conditions"] if one["type"] == "Progressing")
     assert progressing["message"] == "all 1 replicas run the last version that worked"
 
 
-def test_a_surging_rollout_keeps_its_old_pods_and_needs_no_way_back(
-    make_td: MakeTd, mixed: Callable[..., Observed], make_pod: MakePod, defaults: Defaults
-) -> None:
-    td, observed = make_td(), replaced(mixed, make_pod, restarts=5)
+def test_a_surging_rollout_keeps_its_old_pods_and_needs_no_way_back() -> None:
+    td, observed = make_td(), replaced(restarts=5)
     observed.children[DEPLOYMENT]["spec"]["strategy"]["rollingUpdate"] = dict(SURGE)
-    assert version_to_keep(version_of(td, defaults), observed, GENERATION) is None
+    assert version_to_keep(version_of(td), observed, GENERATION) is None
 
 
-def test_a_version_is_good_once_all_its_pods_are_ready(
-    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod, defaults: Defaults
-) -> None:
+def test_a_version_is_good_once_all_its_pods_are_ready() -> None:
     td = make_td(replicas=1)
     observed = make_observed(td, updatedReplicas=1)
     half = replace(observed, pods=(of_template(make_pod("a"), "first", observed.now),))
-    assert "rollout" not in status_of(td, half, plan(td, defaults, half), {})
+    assert "rollout" not in shown(td, half, plan=planned(td, half))
     whole = replace(observed, pods=(of_template(make_pod("a", ready=True), "first", observed.now),))
-    assert status_of(td, whole, plan(td, defaults, whole), {})["rollout"] == {
+    assert shown(td, whole, plan=planned(td, whole))["rollout"] == {
         "lastReadyTemplateHash": "first",
-        "lastReadySource": version_of(td, defaults).source,
+        "lastReadySource": version_of(td).source,
     }
 
 
-def test_a_pod_that_was_evicted_does_not_keep_a_version_from_being_good(
-    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod, defaults: Defaults
-) -> None:
+def test_a_pod_that_was_evicted_does_not_keep_a_version_from_being_good() -> None:
     """Kubernetes keeps it, with the template of its time; a rollback would else be to a version before the last."""
     td = make_td(replicas=1)
     observed = make_observed(td, updatedReplicas=1)
     evicted = of_template(make_pod("a", phase="Failed", reason="Evicted"), "first", observed.now)
     pods = (evicted, of_template(make_pod("b", ready=True), "second", observed.now))
-    status = status_of(td, replace(observed, pods=pods), plan(td, defaults, observed), {})
+    status = shown(td, replace(observed, pods=pods), plan=planned(td, observed))
     assert status["rollout"]["lastReadyTemplateHash"] == "second"
 
 
-def test_version_that_works_is_no_failure_when_the_spec_returns_to_it(
-    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod, defaults: Defaults
-) -> None:
+def test_version_that_works_is_no_failure_when_the_spec_returns_to_it() -> None:
     """A failed change is reverted while the pod that failed is still there."""
     td, other = make_td(), make_td(engine={"maxNumSeqs": 99})
     observed = make_observed(td)
     found = observed.children[DEPLOYMENT]
     strategy = {"type": "RollingUpdate", "rollingUpdate": dict(REPLACE)}
     deployment = {**found, "spec": {**found["spec"], "strategy": strategy}}
-    version = version_of(td, defaults)
+    version = version_of(td)
     former = {"metadata": {"labels": {TEMPLATE_HASH: "old"}}, "spec": {"template": version.template}}
     status = {"rollout": {"lastReadyTemplateHash": "old"}}
     observed = replace(
@@ -380,52 +338,43 @@ def test_version_that_works_is_no_failure_when_the_spec_returns_to_it(
         status=status,
     )
     assert version_to_keep(version, observed, GENERATION) is None
-    assert version_to_keep(version_of(other, defaults), observed, GENERATION) is not None
+    assert version_to_keep(version_of(other), observed, GENERATION) is not None
 
 
 RESTARTED = "kubectl.kubernetes.io/restartedAt"
 
 
-@pytest.fixture
-def by_another_operator(
-    make_observed: MakeObserved, make_pod: MakePod, defaults: Defaults
-) -> Callable[..., Observed]:
+def by_another_operator(td: TranslationDeployment, **rollout: str) -> Observed:
     """A ready pod, whose template an operator made that sets no resources; a user has restarted it."""
-
-    def build(td: TranslationDeployment, **rollout: str) -> Observed:
-        template = copy.deepcopy(dict(version_of(td, defaults).template))
-        del template["spec"]["containers"][0]["resources"]
-        metadata = {"labels": {TEMPLATE_HASH: "old"}, "annotations": {REVISION: "1"}}
-        labels = {**template["metadata"]["labels"], TEMPLATE_HASH: "old"}
-        restarted = {**template, "metadata": {"labels": labels, "annotations": {RESTARTED: "today"}}}
-        observed = make_observed(td, updatedReplicas=1)
-        observed.children[DEPLOYMENT]["spec"]["template"] = template
-        return replace(
-            observed,
-            pods=(of_template(make_pod("a", ready=True), "old", observed.now),),
-            replica_sets=({"metadata": metadata, "spec": {"template": restarted}},),
-            status={"observedGeneration": GENERATION, "rollout": {"lastReadyTemplateHash": "old", **rollout}},
-        )
-
-    return build
+    template = copy.deepcopy(dict(version_of(td).template))
+    del template["spec"]["containers"][0]["resources"]
+    metadata = {"labels": {TEMPLATE_HASH: "old"}, "annotations": {REVISION: "1"}}
+    labels = {**template["metadata"]["labels"], TEMPLATE_HASH: "old"}
+    restarted = {**template, "metadata": {"labels": labels, "annotations": {RESTARTED: "today"}}}
+    observed = make_observed(td, updatedReplicas=1)
+    observed.children[DEPLOYMENT]["spec"]["template"] = template
+    return replace(
+        observed,
+        pods=(of_template(make_pod("a", ready=True), "old", observed.now),),
+        replica_sets=({"metadata": metadata, "spec": {"template": restarted}},),
+        status={"observedGeneration": GENERATION, "rollout": {"lastReadyTemplateHash": "old", **rollout}},
+    )
 
 
-def kept_template(td: TranslationDeployment, defaults: Defaults, observed: Observed) -> Any:
-    (change,) = plan(td, defaults, observed).changes
+def kept_template(td: TranslationDeployment, observed: Observed, defaults: Defaults = DEFAULTS) -> Any:
+    (change,) = planned(td, observed, defaults).changes
     assert change.kind is DEPLOYMENT
     assert change.manifest is not None
     return change.manifest["spec"]["template"]
 
 
-def test_a_newer_operator_replaces_no_pods(
-    make_td: MakeTd, by_another_operator: Callable[..., Observed], defaults: Defaults
-) -> None:
+def test_a_newer_operator_replaces_no_pods() -> None:
     td = make_td(replicas=1)
-    source = version_of(td, defaults).source
+    source = version_of(td).source
     observed = by_another_operator(td, lastReadySource=source)
-    template = kept_template(td, defaults, observed)
+    template = kept_template(td, observed)
     assert template == observed.children[DEPLOYMENT]["spec"]["template"]
-    status = status_of(td, observed, plan(td, defaults, observed), observed.status)
+    status = shown(td, observed, plan=planned(td, observed))
     assert status["rollout"] == {"lastReadyTemplateHash": "old", "lastReadySource": source}
     (degraded,) = (one for one in status["conditions"] if one["type"] == "Degraded")
     assert (degraded["status"], degraded["reason"]) == ("False", "AsExpected")
@@ -434,48 +383,39 @@ def test_a_newer_operator_replaces_no_pods(
 @pytest.mark.parametrize(
     "change", [{"engine": {"maxNumSeqs": 9}}, {"image": "another"}, {"podTemplate": {"labels": {"a": "b"}}}]
 )
-def test_with_the_next_change_its_template_is_used(
-    change: dict[str, Any],
-    make_td: MakeTd,
-    by_another_operator: Callable[..., Observed],
-    defaults: Defaults,
-) -> None:
+def test_with_the_next_change_its_template_is_used(change: dict[str, Any]) -> None:
     td = make_td(replicas=1)
-    observed = by_another_operator(td, lastReadySource=version_of(td, defaults).source)
+    observed = by_another_operator(td, lastReadySource=version_of(td).source)
     edited = make_td(replicas=1, **change)
-    template = kept_template(edited, defaults, observed)
-    assert template == version_of(edited, defaults).template
-    other_images = replace(defaults, cpu="engine:newer")
-    assert "resources" in kept_template(td, other_images, observed)["spec"]["containers"][0]
+    template = kept_template(edited, observed)
+    assert template == version_of(edited).template
+    other_images = replace(DEFAULTS, cpu="engine:newer")
+    assert "resources" in kept_template(td, observed, other_images)["spec"]["containers"][0]
 
 
-def test_pods_of_an_operator_without_sources_stay(
-    make_td: MakeTd, by_another_operator: Callable[..., Observed], defaults: Defaults
-) -> None:
+def test_pods_of_an_operator_without_sources_stay() -> None:
     td = make_td(replicas=1)
-    version, observed = version_of(td, defaults), by_another_operator(td)
+    version, observed = version_of(td), by_another_operator(td)
     assert version_to_keep(version, observed, GENERATION) is not None
-    pods_that_start = status_of(make_td(), observed, plan(td, defaults, observed), observed.status)
+    pods_that_start = shown(make_td(), observed, plan=planned(td, observed))
     assert pods_that_start["rollout"]["lastReadySource"] == version.source
 
     assert version_to_keep(version, observed, GENERATION + 1) is None, "an edit that it has not seen"
-    newer = version_of(td, replace(defaults, cpu="engine:newer"))
+    newer = version_of(td, replace(DEFAULTS, cpu="engine:newer"))
     assert version_to_keep(newer, observed, GENERATION) is None
     observed.children[DEPLOYMENT]["metadata"]["annotations"][REVISION] = "2"
     assert version_to_keep(version, observed, GENERATION) is None, "a rollout that has not ended"
-    status = status_of(td, observed, plan(td, defaults, observed), observed.status)
+    status = shown(td, observed, plan=planned(td, observed))
     assert status["rollout"] == {"lastReadyTemplateHash": "old", "lastReadySource": ""}
 
 
-def test_a_version_that_failed_stays_rolled_back(
-    make_td: MakeTd, by_another_operator: Callable[..., Observed], defaults: Defaults
-) -> None:
+def test_a_version_that_failed_stays_rolled_back() -> None:
     td = make_td(replicas=1)
-    version = version_of(td, defaults)
+    version = version_of(td)
     of_another = by_another_operator(td, failedTemplateDigest="of a template", reason="no such model")
     found = version_to_keep(version, of_another, GENERATION)
     assert found is not None
     assert found.reason == "no such model"
-    status = status_of(td, of_another, plan(td, defaults, of_another), of_another.status)
+    status = shown(td, of_another, plan=planned(td, of_another))
     assert status["rollout"]["failedTemplateDigest"] == version.source
     assert version_to_keep(version, replace(of_another, status=status), GENERATION) is not None

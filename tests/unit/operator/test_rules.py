@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import cel
 import pytest
 import yaml
 from jsonschema import Draft4Validator
+from tests.support.deployments import make_body
 
 from dragoman_operator.api.crd import custom_resource_definition
 from dragoman_operator.api.fields import seconds
@@ -274,16 +275,14 @@ def broken(value: Any, node: Mapping[str, Any]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("change", GOOD.values(), ids=GOOD)
-def test_good_specs_pass_both(change: dict[str, Any], make_body: Callable[..., dict[str, Any]]) -> None:
+def test_good_specs_pass_both(change: dict[str, Any]) -> None:
     body = make_body(**change)
     parse(body)
     assert list(broken(with_defaults(body, schema()), schema())) == []
 
 
 @pytest.mark.parametrize(("change", "message"), BAD.values(), ids=BAD)
-def test_bad_specs_fail_both_with_the_same_sentence(
-    change: dict[str, Any], message: str, make_body: Callable[..., dict[str, Any]]
-) -> None:
+def test_bad_specs_fail_both_with_the_same_sentence(change: dict[str, Any], message: str) -> None:
     body = make_body(**change)
     (refusal,) = broken(with_defaults(body, schema()), schema())
     assert refusal.startswith(message)
@@ -303,7 +302,7 @@ def test_every_rule_has_a_spec_that_breaks_it() -> None:
 
 
 @pytest.mark.parametrize("name", ["Demo", "1demo", "de.mo", "-demo", "d" * 53])
-def test_names_that_no_service_can_have(name: str, make_body: Callable[..., dict[str, Any]]) -> None:
+def test_names_that_no_service_can_have(name: str) -> None:
     (refusal,) = broken(with_defaults(make_body(name), schema()), schema())
     assert refusal.startswith("metadata.name must be a DNS label of at most 52")
 
@@ -336,9 +335,7 @@ def test_names_that_no_service_can_have(name: str, make_body: Callable[..., dict
         ({"rollout": {"drainTimeout": "soon"}}, "spec.rollout.drainTimeout: "),
     ],
 )
-def test_invalid_stored_objects(
-    change: dict[str, Any], sentence: str, make_body: Callable[..., dict[str, Any]]
-) -> None:
+def test_invalid_stored_objects(change: dict[str, Any], sentence: str) -> None:
     with pytest.raises(SpecError) as caught:
         parse(make_body(**change))
     assert sentence in str(caught.value)
@@ -365,7 +362,7 @@ def unknown(value: Any, node: Mapping[str, Any], path: str = "") -> Iterator[str
 
 
 @pytest.mark.slow
-def test_objects_from_before_the_renaming_are_accepted(make_body: Callable[..., dict[str, Any]]) -> None:
+def test_objects_from_before_the_renaming_are_accepted() -> None:
     specs = list(yaml.safe_load_all(FORMER.read_text()))
     assert len(specs) > 100
     validator = Draft4Validator(schema())
@@ -381,9 +378,7 @@ def test_objects_from_before_the_renaming_are_accepted(make_body: Callable[..., 
 
 
 @pytest.mark.parametrize("name", RENAMED)
-def test_former_name_means_the_new_one_and_a_warning_names_it(
-    name: str, make_body: Callable[..., dict[str, Any]]
-) -> None:
+def test_former_name_means_the_new_one_and_a_warning_names_it(name: str) -> None:
     former, new = (parse(make_body(**change)) for change in RENAMED[name])
     assert former.spec == new.spec != parse(make_body()).spec
     (warning,) = former.deprecated
@@ -391,7 +386,7 @@ def test_former_name_means_the_new_one_and_a_warning_names_it(
     assert new.deprecated == ()
 
 
-def test_new_name_wins_over_the_former_one(make_body: Callable[..., dict[str, Any]]) -> None:
+def test_new_name_wins_over_the_former_one() -> None:
     # The former default is stored in every object of that time.
     scaling = {"maxReplicas": 3, "targetWait": "2s", "targetQueueTime": "9s"}
     td = parse(make_body(autoscaling=scaling))
@@ -406,9 +401,7 @@ def test_former_name_has_no_default_that_would_hide_the_new_one(group: str, form
     assert not {"default"} & (fields[former].keys() | fields[FORMER_SPEC[group, former]].keys())
 
 
-def test_former_name_out_of_range_is_refused_with_the_new_name(
-    make_body: Callable[..., dict[str, Any]],
-) -> None:
+def test_former_name_out_of_range_is_refused_with_the_new_name() -> None:
     body = make_body(autoscaling={"maxReplicas": 3, "targetWait": "0s"})
     message = "autoscaling.targetWait is now autoscaling.targetQueueTime and must be between 1s and 1h"
     assert list(broken(with_defaults(body, schema()), schema())) == [message]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from tests.support.deployments import make_observed, make_td, shown
 
 from dragoman_kube.objects import Key
 from dragoman_operator.api.scaling import Autoscaling, ratio
@@ -23,7 +24,7 @@ from dragoman_operator.autoscaling.decision.values import (
 )
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.starts import Starts
-from dragoman_operator.autoscaling.view import ScalingView, decode, encode, status_fields, worth_publishing
+from dragoman_operator.autoscaling.view import ScalingView, decode, encode, worth_publishing
 from dragoman_operator.controller.ticker import Ticker
 from dragoman_operator.observed.snapshot import EnginePod
 from dragoman_operator.scraping.values import EngineMetrics, Reading, Scrape, TotalLoad
@@ -31,8 +32,6 @@ from dragoman_operator.scraping.values import EngineMetrics, Reading, Scrape, To
 DEMO = Key("default", "demo")
 T0 = 1_767_323_045.0
 TICK_S = 5.0
-
-MakeTd = Callable[..., TranslationDeployment]
 
 
 def reading(sample: ReplicaSample, at: float) -> Reading:
@@ -133,12 +132,12 @@ def world() -> World:
     return World()
 
 
-def internal(make_td: MakeTd, **scaling: Any) -> TranslationDeployment:
+def internal(**scaling: Any) -> TranslationDeployment:
     return make_td(replicas=1, autoscaling={"minReplicas": 1, "maxReplicas": 4, **scaling})
 
 
-async def test_queue_scales_up_and_enqueues_the_object(world: World, make_td: MakeTd) -> None:
-    td = internal(make_td)
+async def test_queue_scales_up_and_enqueues_the_object(world: World) -> None:
+    td = internal()
     began = world.view(td, {}, None)
     assert began is not None
     assert (began.replicas, began.rule, began.metrics) == (1, "Resumed", None)
@@ -155,8 +154,8 @@ async def test_queue_scales_up_and_enqueues_the_object(world: World, make_td: Ma
     assert scaled.time_to_ready_s == 30
 
 
-async def test_measurements_are_published_once_a_minute(world: World, make_td: MakeTd) -> None:
-    world.view(internal(make_td), {}, None)
+async def test_measurements_are_published_once_a_minute(world: World) -> None:
+    world.view(internal(), {}, None)
     world.each = ReplicaSample(None, 1.0, 0.0)
     await world.ticks(2)
     world.enqueued.clear()
@@ -165,39 +164,33 @@ async def test_measurements_are_published_once_a_minute(world: World, make_td: M
     assert 4 <= len(world.enqueued) <= 7
 
 
-async def test_object_without_load_is_published_every_ten_minutes(world: World, make_td: MakeTd) -> None:
-    world.view(internal(make_td), {}, None)
+async def test_object_without_load_is_published_every_ten_minutes(world: World) -> None:
+    world.view(internal(), {}, None)
     await world.ticks(60)
     world.enqueued.clear()
     await world.ticks(2 * 120)
     assert len(world.enqueued) == 2
 
 
-async def test_arrivals_of_the_last_minute_are_not_left_in_the_status_of_an_idle_object(
-    world: World, make_td: MakeTd
-) -> None:
-    world.view(internal(make_td), {}, None)
+async def test_arrivals_of_the_last_minute_are_not_left_in_the_status_of_an_idle_object(world: World) -> None:
+    world.view(internal(), {}, None)
     idle = await world.ticks(60)
     shown = replace(idle, at=idle.at - 60, signals=replace(idle.signals, arrivals_per_s=1.2))
     assert worth_publishing(idle, shown)
     assert not worth_publishing(idle, replace(shown, signals=idle.signals))
 
 
-async def test_reasons_count_a_single_replica(world: World, make_td: MakeTd) -> None:
-    world.view(internal(make_td), {}, None)
+async def test_reasons_count_a_single_replica(world: World) -> None:
+    world.view(internal(), {}, None)
     assert (await world.ticks(60)).reason.startswith("1 replica: ")
 
 
-async def test_restored_state_continues(world: World, make_td: MakeTd) -> None:
-    td = internal(make_td)
+async def test_restored_state_continues(world: World) -> None:
+    td = internal()
     world.view(td, {}, None)
     world.each = ReplicaSample(None, 8.0, 12.0)
     before = await world.ticks(3)
-    fields = status_fields(before).model_copy(update={"mode": "Internal"})
-    status = {
-        "desiredReplicas": before.replicas,
-        "scaling": fields.model_dump(mode="json", by_alias=True, exclude_none=True),
-    }
+    status = shown(td, make_observed(), scaled=before)
     after = World()
     after.now = world.now
     resumed = after.view(td, status, {"spec": {"replicas": 9}})
@@ -210,14 +203,12 @@ async def test_restored_state_continues(world: World, make_td: MakeTd) -> None:
     assert (await after.ticks()).replicas == (await world.ticks()).replicas == 4
 
 
-async def test_replicas_requested_after_a_restart_replace_the_restored_decision(
-    world: World, make_td: MakeTd
-) -> None:
+async def test_replicas_requested_after_a_restart_replace_the_restored_decision(world: World) -> None:
     status = {
         "desiredReplicas": 3,
         "scaling": {"mode": "Internal", "rule": "Load", "observedSpecReplicas": 1},
     }
-    restored = world.view(internal(make_td), status, {"spec": {"replicas": 3}})
+    restored = world.view(internal(), status, {"spec": {"replicas": 3}})
     assert restored is not None
     assert (restored.replicas, restored.restored) == (3, True)
     requested = world.view(
@@ -229,19 +220,19 @@ async def test_replicas_requested_after_a_restart_replace_the_restored_decision(
     assert (requested.replicas, requested.restored) == (4, False)
 
 
-async def test_running_deployment_keeps_its_replicas_at_first(world: World, make_td: MakeTd) -> None:
-    scaled = world.view(internal(make_td), {}, {"spec": {"replicas": 3}})
+async def test_running_deployment_keeps_its_replicas_at_first(world: World) -> None:
+    scaled = world.view(internal(), {}, {"spec": {"replicas": 3}})
     assert scaled is not None
     assert scaled.replicas == 3
     other_mode = {"desiredReplicas": 4, "scaling": {"mode": "External"}}
     world.autoscaler.forget(DEMO)
-    scaled = world.view(internal(make_td), other_mode, {"spec": {"replicas": 2}})
+    scaled = world.view(internal(), other_mode, {"spec": {"replicas": 2}})
     assert scaled is not None
     assert scaled.replicas == 2
 
 
-async def test_pods_without_metrics_keep_the_number_with_a_reason(world: World, make_td: MakeTd) -> None:
-    world.view(internal(make_td), {}, {"spec": {"replicas": 3}})
+async def test_pods_without_metrics_keep_the_number_with_a_reason(world: World) -> None:
+    world.view(internal(), {}, {"spec": {"replicas": 3}})
     world.ready = 3
     await world.ticks()
     world.enqueued.clear()
@@ -259,10 +250,8 @@ async def test_pods_without_metrics_keep_the_number_with_a_reason(world: World, 
     assert scaled.metrics.status
 
 
-async def test_source_that_fails_for_long_is_named_even_without_replicas(
-    world: World, make_td: MakeTd
-) -> None:
-    world.view(internal(make_td, minReplicas=0), {}, {"spec": {"replicas": 0}})
+async def test_source_that_fails_for_long_is_named_even_without_replicas(world: World) -> None:
+    world.view(internal(minReplicas=0), {}, {"spec": {"replicas": 0}})
     world.ready, world.failure = 0, "http://prom:9090: cannot be reached"
     scaled = await world.ticks(3)
     assert scaled.metrics is not None
@@ -277,8 +266,8 @@ async def test_source_that_fails_for_long_is_named_even_without_replicas(
     assert scaled.metrics.status
 
 
-async def test_object_with_nothing_to_measure_is_evaluated_every_30_s(world: World, make_td: MakeTd) -> None:
-    world.view(internal(make_td), {}, None)
+async def test_object_with_nothing_to_measure_is_evaluated_every_30_s(world: World) -> None:
+    world.view(internal(), {}, None)
     world.ready = 0
     first = await world.ticks()
     assert await world.ticks(5) is first
@@ -286,10 +275,8 @@ async def test_object_with_nothing_to_measure_is_evaluated_every_30_s(world: Wor
 
 
 @pytest.mark.parametrize("changed", ["a pod", "load", "a router without reports", "failure", "minimum"])
-async def test_object_with_something_to_measure_is_evaluated_at_each_tick(
-    world: World, make_td: MakeTd, changed: str
-) -> None:
-    world.view(internal(make_td), {}, None)
+async def test_object_with_something_to_measure_is_evaluated_at_each_tick(world: World, changed: str) -> None:
+    world.view(internal(), {}, None)
     world.ready = 0
     quiet = await world.ticks()
     match changed:
@@ -302,7 +289,7 @@ async def test_object_with_something_to_measure_is_evaluated_at_each_tick(
         case "failure":
             world.failure = "no answer"
         case "minimum":
-            world.view(internal(make_td, minReplicas=2), {}, None)
+            world.view(internal(minReplicas=2), {}, None)
     assert (await world.ticks()).at == quiet.at + TICK_S
     if changed != "minimum":
         assert (await world.ticks()).at == quiet.at + 2 * TICK_S
@@ -312,8 +299,8 @@ async def test_object_with_something_to_measure_is_evaluated_at_each_tick(
     assert (await world.ticks()).at == now + TICK_S or changed == "minimum"
 
 
-async def test_queued_request_scales_at_once_and_only_from_zero(world: World, make_td: MakeTd) -> None:
-    world.view(internal(make_td, minReplicas=0), {}, {"spec": {"replicas": 0}})
+async def test_queued_request_scales_at_once_and_only_from_zero(world: World) -> None:
+    world.view(internal(minReplicas=0), {}, {"spec": {"replicas": 0}})
     world.ready = 0
     await world.ticks()
     world.enqueued.clear()
@@ -327,15 +314,15 @@ async def test_queued_request_scales_at_once_and_only_from_zero(world: World, ma
     assert world.autoscaler.deployments()[DEMO].latest is scaled
 
 
-async def test_one_replica_is_kept_to_sleep(world: World, make_td: MakeTd) -> None:
+async def test_one_replica_is_kept_to_sleep(world: World) -> None:
     gpu: dict[str, Any] = {"engine": {"device": "cuda"}, "resources": {"limits": {"nvidia.com/gpu": 1}}}
     scaling = {"minReplicas": 0, "maxReplicas": 4, "idleSeconds": 20, "idle": "Sleep"}
     world.view(make_td(replicas=0, autoscaling=scaling, **gpu), {}, None)
     assert (await world.ticks(100)).replicas == 1
 
 
-async def test_router_without_reports_keeps_the_last_replica(world: World, make_td: MakeTd) -> None:
-    world.view(internal(make_td, minReplicas=0, idleSeconds=20), {}, None)
+async def test_router_without_reports_keeps_the_last_replica(world: World) -> None:
+    world.view(internal(minReplicas=0, idleSeconds=20), {}, None)
     world.load_ = TotalLoad(not_reporting=1)
     assert (await world.ticks(100)).replicas == 1
     world.load_ = TotalLoad()
@@ -343,21 +330,21 @@ async def test_router_without_reports_keeps_the_last_replica(world: World, make_
     assert (scaled.replicas, scaled.rule) == (0, "Idle")
 
 
-async def test_defect_in_one_evaluation_does_not_affect_others(world: World, make_td: MakeTd) -> None:
-    world.view(internal(make_td), {}, {"spec": {"replicas": 3}})
+async def test_defect_in_one_evaluation_does_not_affect_others(world: World) -> None:
+    world.view(internal(), {}, {"spec": {"replicas": 3}})
     world.broken = True
     assert (await world.ticks()).replicas == 3
 
 
-async def test_clock_that_is_set_back_does_no_harm(world: World, make_td: MakeTd) -> None:
-    world.view(internal(make_td), {}, None)
+async def test_clock_that_is_set_back_does_no_harm(world: World) -> None:
+    world.view(internal(), {}, None)
     await world.ticks(3)
     world.now -= 3600
     assert (await world.ticks(2)).replicas == 1
 
 
-async def test_a_clock_that_was_ahead_once_does_not_stop_scaling(world: World, make_td: MakeTd) -> None:
-    world.view(internal(make_td), {}, None)
+async def test_a_clock_that_was_ahead_once_does_not_stop_scaling(world: World) -> None:
+    world.view(internal(), {}, None)
     await world.ticks(3)
     world.now += 3600
     await world.ticks()
@@ -368,9 +355,9 @@ async def test_a_clock_that_was_ahead_once_does_not_stop_scaling(world: World, m
 
 
 @pytest.mark.parametrize("mode", ["Off", "External", "HPA", "KEDA"])
-async def test_other_modes_are_not_scaled(world: World, make_td: MakeTd, mode: str) -> None:
-    world.view(internal(make_td), {}, None)
-    assert world.view(internal(make_td, mode=mode), {}, None) is None
+async def test_other_modes_are_not_scaled(world: World, mode: str) -> None:
+    world.view(internal(), {}, None)
+    assert world.view(internal(mode=mode), {}, None) is None
     await world.ticker.tick()
     assert world.autoscaler.deployments() == {}
     # KEDA reads from our metrics what routers hold.
@@ -379,10 +366,10 @@ async def test_other_modes_are_not_scaled(world: World, make_td: MakeTd, mode: s
     assert world.autoscaler.loads() == {}
 
 
-async def test_new_bounds_hold_at_the_next_tick(world: World, make_td: MakeTd) -> None:
-    world.view(internal(make_td), {}, {"spec": {"replicas": 3}})
+async def test_new_bounds_hold_at_the_next_tick(world: World) -> None:
+    world.view(internal(), {}, {"spec": {"replicas": 3}})
     world.ready = 3
-    world.view(internal(make_td, maxReplicas=2), {}, None)
+    world.view(internal(maxReplicas=2), {}, None)
     scaled = await world.ticks()
     assert (scaled.replicas, scaled.rule) == (2, "Bounds")
 
@@ -394,8 +381,8 @@ def test_malformed_state_is_an_empty_history(word: str | None) -> None:
     assert decode(word, T0) == (History(), None)
 
 
-async def test_state_stays_small(world: World, make_td: MakeTd) -> None:
-    td = internal(make_td)
+async def test_state_stays_small(world: World) -> None:
+    td = internal()
     world.view(td, {}, None)
     for number in range(400):
         world.each = ReplicaSample(None, 1.0 + number % 7, 3.0 * (number % 5), 0.1, 4.321 + number % 3)
@@ -433,19 +420,17 @@ def another(**metadata: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("labels", [None, {}, {"dragoman.io/deployment": ""}])
-async def test_pod_without_our_label_does_not_stop_the_tick(
-    labels: dict[str, str] | None, make_td: MakeTd
-) -> None:
+async def test_pod_without_our_label_does_not_stop_the_tick(labels: dict[str, str] | None) -> None:
     world = SharedWorld()
-    world.view(internal(make_td), {}, None)
+    world.view(internal(), {}, None)
     world.others = [another(labels=labels), {}]
     world.each = ReplicaSample(None, 8.0, 12.0)
     assert (await world.ticks()).replicas == 4
 
 
-async def test_pod_of_another_owner_is_neither_counted_nor_scraped(make_td: MakeTd) -> None:
+async def test_pod_of_another_owner_is_neither_counted_nor_scraped() -> None:
     world = SharedWorld()
-    world.view(internal(make_td), {}, None)
+    world.view(internal(), {}, None)
     theirs = [{"kind": "ReplicaSet", "uid": "other", "controller": True}]
     world.others = [another(ownerReferences=None), another(ownerReferences=theirs)]
     scaled = await world.ticks()
@@ -453,10 +438,10 @@ async def test_pod_of_another_owner_is_neither_counted_nor_scraped(make_td: Make
     assert world.scraped == {"demo-0"}
 
 
-async def test_namespace_that_may_not_be_listed_affects_only_its_own(make_td: MakeTd) -> None:
+async def test_namespace_that_may_not_be_listed_affects_only_its_own() -> None:
     world = SharedWorld()
-    world.view(internal(make_td), {}, None)
-    gone = replace(internal(make_td), namespace="gone", uid="gone")
+    world.view(internal(), {}, None)
+    gone = replace(internal(), namespace="gone", uid="gone")
     world.view(gone, {}, {"spec": {"replicas": 3}})
     world.unknown = {"gone"}
     world.each = ReplicaSample(None, 8.0, 12.0)
@@ -465,9 +450,9 @@ async def test_namespace_that_may_not_be_listed_affects_only_its_own(make_td: Ma
     assert world.autoscaler.deployments()[Key("gone", "demo")].latest.metrics is None
 
 
-async def test_object_that_fails_is_counted_and_retried_less_and_less(make_td: MakeTd) -> None:
+async def test_object_that_fails_is_counted_and_retried_less_and_less() -> None:
     world = SharedWorld()
-    world.view(internal(make_td), {}, None)
+    world.view(internal(), {}, None)
     world.broken = True
     for _ in range(40):
         world.now += 5.0
@@ -479,9 +464,9 @@ async def test_object_that_fails_is_counted_and_retried_less_and_less(make_td: M
     assert (await world.ticks(13)).replicas == 4
 
 
-async def test_failure_of_scaling_from_zero_does_not_end_the_routers_stream(make_td: MakeTd) -> None:
+async def test_failure_of_scaling_from_zero_does_not_end_the_routers_stream() -> None:
     world = SharedWorld()
-    world.view(internal(make_td, minReplicas=0), {}, {"spec": {"replicas": 0}})
+    world.view(internal(minReplicas=0), {}, {"spec": {"replicas": 0}})
     world.load_ = "no load"  # type: ignore[assignment]
     with world.ticker.guarded("autoscaler", DEMO):
         world.autoscaler.scale_from_zero(DEMO)
@@ -505,10 +490,10 @@ def test_state_with_implausible_values_is_an_empty_history(state: str) -> None:
     assert decode(encode_state(state), T0)[0] == History()
 
 
-async def test_requests_in_spec_replicas_are_decided_at_once(world: World, make_td: MakeTd) -> None:
-    world.view(internal(make_td), {}, None)
+async def test_requests_in_spec_replicas_are_decided_at_once(world: World) -> None:
+    world.view(internal(), {}, None)
     await world.ticks(70)
-    four = replace_replicas(internal(make_td), 4)
+    four = replace_replicas(internal(), 4)
     scaled = world.view(four, {}, None)
     assert scaled is not None
     assert (scaled.replicas, scaled.rule, scaled.observed_spec_replicas) == (4, "Requested", 4)
@@ -520,8 +505,8 @@ async def test_requests_in_spec_replicas_are_decided_at_once(world: World, make_
     assert (scaled.replicas, scaled.observed_spec_replicas) == (1, 1)
 
 
-async def test_own_write_is_no_request(world: World, make_td: MakeTd) -> None:
-    td = internal(make_td)
+async def test_own_write_is_no_request(world: World) -> None:
+    td = internal()
     world.view(td, {}, None)
     world.each = ReplicaSample(None, 8.0, 12.0)
     await world.ticks()
@@ -545,10 +530,10 @@ async def test_own_write_is_no_request(world: World, make_td: MakeTd) -> None:
     ids=["stored by an earlier operator", "written", "higher", "lower, without a window"],
 )
 async def test_request_while_no_operator_ran(
-    stored: dict[str, int], spec: int, replicas: int, rule: str, world: World, make_td: MakeTd
+    stored: dict[str, int], spec: int, replicas: int, rule: str, world: World
 ) -> None:
     status = {"desiredReplicas": 3, "scaling": {"mode": "Internal", **stored}}
-    scaled = world.view(replace_replicas(internal(make_td), spec), status, {"spec": {"replicas": 3}})
+    scaled = world.view(replace_replicas(internal(), spec), status, {"spec": {"replicas": 3}})
     assert scaled is not None
     assert (scaled.replicas, scaled.rule, scaled.observed_spec_replicas) == (replicas, rule, spec)
 
@@ -562,9 +547,10 @@ def test_status_has_what_the_objective_lets_expect():
     words = describe_expected(expected, 2.0)
     assert words == "with 3 replicas, 0.41% of requests would wait over 2 s; with 2, 6%"
     signals = Signals(expected=expected, expectation=words)
-    shown = status_fields(ScalingView(3, Rule.OBJECTIVE, "kept for bursts", 0.0, signals=signals))
-    assert shown.expectation == words
-    assert [(each.replicas, each.late_ratio) for each in shown.expected] == [(3, 0.0041), (2, 0.06)]
+    view = ScalingView(3, Rule.OBJECTIVE, "kept for bursts", 0.0, signals=signals)
+    scaling = shown(internal(), make_observed(), scaled=view)["scaling"]
+    assert scaling["expectation"] == words
+    assert scaling["expected"] == [{"replicas": 3, "lateRatio": 0.0041}, {"replicas": 2, "lateRatio": 0.06}]
 
 
 @pytest.mark.parametrize("wrong", ["0%", "100%", "99", "0.99", "99.9999%", "-1%"])

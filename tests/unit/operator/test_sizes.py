@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from tests.support.deployments import children_of, make_observed, make_td, planned, shown
 
 from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_kube.objects import Key
@@ -17,19 +17,14 @@ from dragoman_operator.controller.ticker import Ticker
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.drift import signed
 from dragoman_operator.observed.snapshot import TEMPLATE_HASH, Observed, size_of
-from dragoman_operator.resources.children import Defaults
-from dragoman_operator.resources.plan import Decisions, desired_children, plan
 from dragoman_operator.scraping.pods import PodMetrics
 from dragoman_operator.scraping.values import TotalLoad
-from dragoman_operator.status import status_of, transitions
+from dragoman_operator.status.events import transitions
 from dragoman_operator.tuning.decision.recommendation import Recommendation
 from dragoman_operator.tuning.decision.state import fresh
 from dragoman_operator.tuning.loop import Tuner
 from dragoman_operator.tuning.view import TuningView, minimum_size, version
 
-MakeTd = Callable[..., TranslationDeployment]
-MakeObserved = Callable[..., Observed]
-MakePod = Callable[..., dict[str, Any]]
 T0 = 1_767_323_045.0
 TICK_S = 5.0
 RECOMMEND = {"tuning": {"mode": "Recommend", "window": "100s"}}
@@ -40,10 +35,10 @@ def size_in(manifest: dict[str, Any] | None) -> int:
     return size_of(manifest["spec"]["template"])
 
 
-def test_size_of_a_pod_is_the_one_it_was_started_with(make_td: MakeTd, defaults: Defaults) -> None:
-    assert size_in(desired_children(make_td(), defaults)[DEPLOYMENT]) == 8
+def test_size_of_a_pod_is_the_one_it_was_started_with() -> None:
+    assert size_in(children_of(make_td())[DEPLOYMENT]) == 8
     other = make_td(engine={"maxNumSeqs": 24})
-    assert size_in(desired_children(other, defaults)[DEPLOYMENT]) == 24
+    assert size_in(children_of(other)[DEPLOYMENT]) == 24
     assert size_of({"spec": {"containers": [{"name": "other"}]}}) == 0
 
 
@@ -59,12 +54,12 @@ def test_size_of_a_pod_is_the_one_it_was_started_with(make_td: MakeTd, defaults:
     ],
 )
 def test_no_less_than_the_spec_where_the_autoscaler_follows(
-    make_td: MakeTd, autoscaling: dict[str, Any] | None, follows: bool
+    autoscaling: dict[str, Any] | None, follows: bool
 ) -> None:
     assert minimum_size(make_td(autoscaling=autoscaling).spec) == (8 if follows else 1)
 
 
-def test_version_has_the_fields_that_influence_throughput(make_td: MakeTd) -> None:
+def test_version_has_the_fields_that_influence_throughput() -> None:
     spec = make_td().spec
     same = [
         make_td(engine={"maxNumSeqs": 99}).spec,
@@ -83,36 +78,24 @@ def test_version_has_the_fields_that_influence_throughput(make_td: MakeTd) -> No
         ({"recommendation": Recommendation(24, "24 instead of 8")}, "True", "RecommendationProvided"),
     ],
 )
-def test_each_step_is_a_condition_and_an_event(
-    make_td: MakeTd,
-    make_observed: MakeObserved,
-    defaults: Defaults,
-    change: dict[str, Any],
-    status: str,
-    reason: str,
-) -> None:
+def test_each_step_is_a_condition_and_an_event(change: dict[str, Any], status: str, reason: str) -> None:
     td = make_td(**RECOMMEND)
     observed = make_observed(td)
     tuned = TuningView("Recommend", replace(fresh("v1", 8, T0), **change), T0)
-    decisions = Decisions(tuned=tuned)
-    written = status_of(
-        td, observed, plan(td, defaults, observed, decisions=decisions), {}, decisions=decisions
-    )
+    written = shown(td, observed, plan=planned(td, observed, tuned=tuned), tuned=tuned)
     (condition,) = (found for found in written["conditions"] if found["type"] == "Tuning")
     assert (condition["status"], condition["reason"]) == (status, reason)
     assert written["tuning"]["mode"] == "Recommend"
     before = TuningView("Recommend", fresh("v0", 8, T0), T0)
-    old = status_of(td, observed, plan(td, defaults, observed), {}, decisions=Decisions(tuned=before))
+    old = shown(td, observed, plan=planned(td, observed), tuned=before)
     events = [transition.reason for transition in transitions(old, written)]
     assert (reason in events) == (reason != "CollectingMetrics")
 
 
-def test_status_without_tuning_has_no_fields_of_it(
-    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
-) -> None:
+def test_status_without_tuning_has_no_fields_of_it() -> None:
     td = make_td()
     observed = make_observed(td)
-    written = status_of(td, observed, plan(td, defaults, observed), {})
+    written = shown(td, observed, plan=planned(td, observed))
     assert written.keys() & {"tuning", "recommendation"} == set()
 
 
@@ -228,7 +211,7 @@ def samples(world: World) -> float:
 
 
 async def test_a_size_is_recommended_tick_by_tick_and_the_next_operator_has_it_from_the_status(
-    world: World, make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
+    world: World,
 ) -> None:
     td = make_td(**RECOMMEND)
     observed = make_observed(td)
@@ -238,15 +221,12 @@ async def test_a_size_is_recommended_tick_by_tick_and_the_next_operator_has_it_f
     assert tuned.state.recommendation is not None
     assert tuned.state.recommendation.max_num_seqs == 32
     assert world.enqueued[-1] == Key("default", "demo")
-    decisions = Decisions(tuned=tuned)
-    status = status_of(td, observed, plan(td, defaults, observed), {}, decisions=decisions)
+    status = shown(td, observed, plan=planned(td, observed), tuned=tuned)
     resumed = view(world, td, replace(observed, status=status), world.another())
     assert resumed.state.recommendation == tuned.state.recommendation
 
 
-async def test_autoscaling_and_tuning_share_one_scrape(
-    world: World, make_td: MakeTd, make_observed: MakeObserved
-) -> None:
+async def test_autoscaling_and_tuning_share_one_scrape(world: World) -> None:
     td = make_td(**RECOMMEND, autoscaling={"maxReplicas": 2})
     view(world, td, make_observed(td))
     autoscaler = Autoscaler(Mock(), Mock(load=lambda _: TotalLoad()), world.enqueued.append, TICK_S)
@@ -268,9 +248,7 @@ async def test_autoscaling_and_tuning_share_one_scrape(
     [(["old", "new"], 2), (["new"], 1), (["new", "new"], 1)],
     ids=["both versions", "the second new pod is missing", "the second new pod starts"],
 )
-async def test_a_rollout_is_not_measured(
-    world: World, make_td: MakeTd, make_observed: MakeObserved, templates: list[str], ready: int
-) -> None:
+async def test_a_rollout_is_not_measured(world: World, templates: list[str], ready: int) -> None:
     """Fewer pods have all the load meanwhile, and old ones are not what the spec describes."""
     td = make_td(**RECOMMEND, replicas=2)
     observed = make_observed(td)
@@ -286,9 +264,7 @@ async def test_a_rollout_is_not_measured(
     assert samples(world) > 0
 
 
-async def test_the_load_is_measured_once_the_newest_replica_has_its_share(
-    world: World, make_td: MakeTd, make_observed: MakeObserved
-) -> None:
+async def test_the_load_is_measured_once_the_newest_replica_has_its_share(world: World) -> None:
     world.ready_since = "2026-01-02T03:04:05Z"
     td = make_td(**RECOMMEND, replicas=2)
     view(world, td, make_observed(td))
@@ -298,9 +274,7 @@ async def test_the_load_is_measured_once_the_newest_replica_has_its_share(
     assert samples(world) == 2
 
 
-async def test_a_window_begins_after_the_rollout(
-    world: World, make_td: MakeTd, make_observed: MakeObserved
-) -> None:
+async def test_a_window_begins_after_the_rollout(world: World) -> None:
     """Its end is not a moment after the first sample."""
     td = make_td(**RECOMMEND, replicas=2)
     view(world, td, make_observed(td))
@@ -315,7 +289,7 @@ async def test_a_window_begins_after_the_rollout(
 
 
 async def test_replicas_that_start_beside_those_of_a_complete_rollout_do_not_end_measuring(
-    world: World, make_td: MakeTd, make_observed: MakeObserved
+    world: World,
 ) -> None:
     """A replica may wait for a GPU for ever."""
     td = make_td(**RECOMMEND, replicas=3)
@@ -326,9 +300,7 @@ async def test_replicas_that_start_beside_those_of_a_complete_rollout_do_not_end
     assert samples(world) == 4
 
 
-async def test_unresponsive_pods_and_gaps_give_no_samples(
-    world: World, make_td: MakeTd, make_observed: MakeObserved
-) -> None:
+async def test_unresponsive_pods_and_gaps_give_no_samples(world: World) -> None:
     td = make_td(**RECOMMEND)
     observed = make_observed(td)
     view(world, td, observed)
@@ -342,9 +314,7 @@ async def test_unresponsive_pods_and_gaps_give_no_samples(
     assert view(world, td, observed).state.current.samples == 0
 
 
-async def test_deleted_objects_and_those_with_tuning_off_are_not_scraped(
-    world: World, make_td: MakeTd, make_observed: MakeObserved
-) -> None:
+async def test_deleted_objects_and_those_with_tuning_off_are_not_scraped(world: World) -> None:
     td = make_td(**RECOMMEND)
     observed = make_observed(td)
     view(world, td, observed)
@@ -353,13 +323,9 @@ async def test_deleted_objects_and_those_with_tuning_off_are_not_scraped(
     assert world.metrics.pages == 0
 
 
-def test_signature_of_a_plain_deployment_is_as_ever(make_td: MakeTd, defaults: Defaults) -> None:
+def test_signature_of_a_plain_deployment_is_as_ever() -> None:
     """An operator with tuning replaces no pods of objects without it."""
-    untuned = desired_children(make_td(), defaults)[DEPLOYMENT]
-    settled = desired_children(
-        make_td(**RECOMMEND),
-        defaults,
-        decisions=Decisions(tuned=TuningView("Recommend", fresh("v", 8, T0), T0)),
-    )
+    untuned = children_of(make_td())[DEPLOYMENT]
+    settled = children_of(make_td(**RECOMMEND), tuned=TuningView("Recommend", fresh("v", 8, T0), T0))
     assert untuned is not None
     assert signed(untuned) == signed(settled[DEPLOYMENT] or {})

@@ -7,20 +7,20 @@ One peer compares only the model's URL and ignores an edited `maxNumSeqs` until 
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Union, get_args, get_origin
 
 import pytest
 from pydantic import BaseModel
+from tests.support.deployments import children_of, make_td, version_of
 
 from dragoman_contract.languages import Languages
 from dragoman_kube.kinds import DEPLOYMENT, DISRUPTION_BUDGET, HPA, NETWORK_POLICY, SERVICE, SERVICE_ACCOUNT
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, TranslationDeploymentSpec, parse
 from dragoman_operator.autoscaling.inputs import policy_of
 from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS
-from dragoman_operator.resources.children import Defaults, scaled_object, trigger_authentication
-from dragoman_operator.resources.plan import desired_children, version_of
+from dragoman_operator.resources.children import scaled_object, trigger_authentication
 
 BASE: dict[str, Any] = {
     "model": {
@@ -199,9 +199,9 @@ def as_keda(td: TranslationDeployment) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("path", EFFECTS)
-def test_change_of_a_field_changes_what_it_should(path: str, defaults: Defaults) -> None:
+def test_change_of_a_field_changes_what_it_should(path: str) -> None:
     effect = EFFECTS[path][1]
-    before, after = desired_children(base(), defaults), desired_children(changed(path), defaults)
+    before, after = children_of(base()), children_of(changed(path))
     differing = {kind for kind in before if before[kind] != after[kind]}
     if effect == POLICY:
         assert differing == set()
@@ -218,31 +218,27 @@ def test_change_of_a_field_changes_what_it_should(path: str, defaults: Defaults)
         assert differing - {NETWORK_POLICY} == {DEPLOYMENT}
         templates = [(found[DEPLOYMENT] or {})["spec"]["template"] for found in (before, after)]
         assert (templates[0] != templates[1]) == (effect == PODS)
-    sources = [version_of(td, defaults).source for td in (base(), changed(path))]
+    sources = [version_of(td).source for td in (base(), changed(path))]
     assert (sources[0] != sources[1]) == (effect == PODS)
 
 
 @pytest.mark.parametrize("path", [path for path, (_, effect) in EFFECTS.items() if effect == PODS])
-def test_replaced_pods_still_match_the_selector(path: str, defaults: Defaults) -> None:
+def test_replaced_pods_still_match_the_selector(path: str) -> None:
     # A Deployment's selector cannot be changed.
-    deployments = [desired_children(td, defaults)[DEPLOYMENT] or {} for td in (base(), changed(path))]
+    deployments = [children_of(td)[DEPLOYMENT] or {} for td in (base(), changed(path))]
     assert deployments[0]["spec"]["selector"] == deployments[1]["spec"]["selector"]
     for deployment in deployments:
         labels = deployment["spec"]["template"]["metadata"]["labels"]
         assert deployment["spec"]["selector"]["matchLabels"].items() <= labels.items()
 
 
-def test_same_input_gives_equal_output(
-    make_td: Callable[..., TranslationDeployment], defaults: Defaults
-) -> None:
-    assert desired_children(make_td(), defaults) == desired_children(make_td(), defaults)
+def test_same_input_gives_equal_output() -> None:
+    assert children_of(make_td()) == children_of(make_td())
 
 
-def test_all_children_carry_owner_name_and_labels(
-    make_td: Callable[..., TranslationDeployment], defaults: Defaults
-) -> None:
+def test_all_children_carry_owner_name_and_labels() -> None:
     td = make_td("european", autoscaling={"mode": "HPA", "maxReplicas": 3})
-    children = desired_children(td, defaults)
+    children = children_of(td)
     assert set(children) == {*CHILD_KINDS, *KEDA_KINDS}
     made = {kind: manifest for kind, manifest in children.items() if manifest is not None}
     assert made.keys() == {SERVICE_ACCOUNT, NETWORK_POLICY, SERVICE, DISRUPTION_BUDGET, HPA, DEPLOYMENT}

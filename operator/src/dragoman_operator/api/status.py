@@ -55,7 +55,7 @@ class ConditionValue(NamedTuple):
     message: str
 
 
-class Signals(StatusModel):
+class SignalsStatus(StatusModel):
     """Measurements behind the last decision."""
 
     running: float | None = Field(None, description="Running sequences of all replicas.")
@@ -99,7 +99,7 @@ class ExpectedWait(StatusModel):
     )
 
 
-class Scaling(StatusModel):
+class ScalingStatus(StatusModel):
     """State of autoscaling."""
 
     mode: str | None = Field(
@@ -129,7 +129,7 @@ class Scaling(StatusModel):
     source: str | None = Field(
         None, max_length=512, description="Source of the measurements: the pods or a Prometheus."
     )
-    signals: Signals | None = Field(None, description="Measurements for the last decision.")
+    signals: SignalsStatus | None = Field(None, description="Measurements for the last decision.")
     expectation: str | None = Field(
         None,
         max_length=256,
@@ -260,7 +260,7 @@ class Status(StatusModel):
         description="Language pairs that are served. en>de,fr: from en into de and fr.",
     )
     message: str | None = Field(None, max_length=1024, description="Message of the most important condition.")
-    scaling: Scaling | None = Field(None, description="State of autoscaling.")
+    scaling: ScalingStatus | None = Field(None, description="State of autoscaling.")
     rollout: RolloutStatus | None = Field(None, description="State of rollouts and rollbacks.")
     recommendation: SizeRecommendation | None = Field(
         None, description="Recommended engine.maxNumSeqs, with the measurements."

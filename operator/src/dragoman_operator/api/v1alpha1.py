@@ -157,6 +157,11 @@ class TranslationDeploymentSpec(SpecModel):
         ),
     )
 
+    @property
+    def autoscaling_mode(self) -> str:
+        """`autoscaling.mode`; Off without autoscaling."""
+        return "Off" if self.autoscaling is None else self.autoscaling.mode
+
     @field_validator("engine")
     @classmethod
     def _no_duplicate_arguments(cls, engine: Engine) -> Engine:

@@ -25,10 +25,9 @@ from dragoman_operator.autoscaling.view import (
     CLOCKS_DIFFER_S,
     ScalingView,
     decode,
+    initial_replicas,
     max_start_s,
     metrics_state,
-    mode_of,
-    resumed,
     stored_metrics,
     worth_publishing,
 )
@@ -103,13 +102,13 @@ class Autoscaler:
     ) -> ScalingView | None:
         """The last decision for one object; None in other modes. Registers the object."""
         key = Key(td.namespace, td.name)
-        if mode_of(td.spec) != "Internal":
+        if td.spec.autoscaling_mode != "Internal":
             self.forget(key)
             self._delegated.add(key)
             return None
         known = self._deployments.get(key)
         if known is None or known.td.uid != td.uid:
-            known = self._deployments[key] = self._resumed(td, status, deployment)
+            known = self._deployments[key] = self._restored(td, status, deployment)
             self._delegated.discard(key)
         known.td, known.replica_sets = td, replica_sets
         if td.spec.replicas != known.latest.observed_spec_replicas:
@@ -251,10 +250,10 @@ class Autoscaler:
         deployment.latest = deployment.shown = replace(latest, observed_spec_replicas=replicas)
         _count_change(key, deployment, before)
 
-    def _resumed(
+    def _restored(
         self, td: TranslationDeployment, status: Mapping[str, Any], deployment: Manifest | None
     ) -> Scaled:
-        sized = resumed(td.spec, status, deployment)
+        sized = initial_replicas(td.spec, status, deployment)
         stored = status.get("scaling") or {}
         now = self._clock()
         internal = stored.get("mode") == "Internal"

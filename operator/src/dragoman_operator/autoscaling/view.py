@@ -1,32 +1,16 @@
-"""State of the autoscaler for one deployment: its decision, and the fields and conditions of the status."""
+"""State of the autoscaler for one deployment: its decision, and how it is restored from the status."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
 from typing import Any
 
-from pydantic import ValidationError
-
-from dragoman_kube.kinds import HPA, SCALED_OBJECT
-from dragoman_kube.times import timestamp
 from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.pods import PROGRESS_MARGIN_S
-from dragoman_operator.api.status import (
-    REASON_PATTERN,
-    ConditionValue,
-    ExpectedWait,
-    Scaling,
-    ScalingChange,
-    decode_state,
-    encode_state,
-    rounded,
-)
-from dragoman_operator.api.status import Signals as SignalsStatus
+from dragoman_operator.api.status import ConditionValue, decode_state, encode_state, rounded
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
 from dragoman_operator.autoscaling.decision.values import (
     Decision,
@@ -37,14 +21,11 @@ from dragoman_operator.autoscaling.decision.values import (
     count_of,
 )
 from dragoman_operator.autoscaling.starts import Starts
-from dragoman_operator.observed.snapshot import EnginePod, Manifest, Observed
+from dragoman_operator.observed.snapshot import EnginePod, Manifest
 from dragoman_operator.scraping.values import TotalLoad
 
 CLOCKS_DIFFER_S = 60.0
 """Maximum by which the clock of the previous decision may be ahead."""
-
-MAX_CHANGES = 5
-"""Maximum number of changes in the status."""
 
 PUBLISH_EVERY_S = 60.0
 PUBLISH_DIFFERENCE_AFTER_S = 15.0
@@ -150,64 +131,6 @@ def _metrics(scaled: ScalingView) -> str | None:
     return None if scaled.metrics is None else scaled.metrics.reason
 
 
-def status_fields(scaled: ScalingView) -> Scaling:
-    """`status.scaling`: decision, measurements and encoded state."""
-    signals, load = scaled.signals, scaled.load
-    return Scaling(
-        rule=scaled.rule,
-        reason=scaled.reason[:1024],
-        evaluation_time=timestamp(scaled.at),
-        source=scaled.source[:512] or None,
-        time_to_ready_seconds=rounded(scaled.time_to_ready_s),
-        signals=SignalsStatus(
-            running=rounded(signals.running),
-            waiting=rounded(signals.waiting),
-            queued_at_routers=load.queued,
-            in_flight_at_routers=load.in_flight,
-            replicas_not_reporting=signals.missing,
-            routers_not_reporting=load.not_reporting,
-            arrivals_per_second=rounded(signals.arrivals_per_s),
-            seconds_per_request=rounded(signals.service_s),
-            kv_cache_usage=rounded(signals.kv_usage),
-            replicas_by_load=rounded(signals.by_load),
-            replicas_by_kv_cache=rounded(signals.by_kv_cache),
-            stabilization_window_seconds=rounded(signals.window_s),
-        ),
-        expectation=signals.expectation,
-        expected=tuple(
-            ExpectedWait(replicas=each.replicas, late_ratio=round(each.late_ratio, 4))
-            for each in signals.expected
-        ),
-        state=encode(scaled.history, scaled.starts),
-        observed_spec_replicas=scaled.observed_spec_replicas,
-    )
-
-
-def changes(old: Mapping[str, Any], sized: Proposal, now: datetime) -> tuple[ScalingChange, ...]:
-    """The last changes, newest first; one more if the number differs from that of the status."""
-    stored = (old.get("scaling") or {}).get("changes") or ()
-    known = tuple(change for entry in stored if (change := _read(entry)) is not None)
-    before = old.get("desiredReplicas")
-    if before is None or before == sized.replicas:
-        return known
-    change = ScalingChange(
-        time=timestamp(now),
-        from_=before,
-        to=sized.replicas,
-        rule=sized.rule,
-        reason=sized.reason[:1024],
-    )
-    return (change, *known)[:MAX_CHANGES]
-
-
-def _read(entry: object) -> ScalingChange | None:
-    """A stored change; None if it is malformed."""
-    try:
-        return ScalingChange.model_validate(entry)
-    except ValidationError:
-        return None
-
-
 def max_start_s(spec: TranslationDeploymentSpec) -> float:
     """Maximum time from a pod's creation to its readiness; the Deployment's progress deadline."""
     return float(seconds(spec.rollout.start_timeout) + PROGRESS_MARGIN_S)
@@ -238,58 +161,6 @@ def decode(word: Any, now: float) -> tuple[History, Any]:
     return history, fields.get("starts") if isinstance(fields, Mapping) else None
 
 
-REASON = re.compile(f"(?=.{{1,256}}$){REASON_PATTERN}")
-
-_scaling_active = partial(ConditionValue, "ScalingActive")
-
-
-def scaling_active(
-    spec: TranslationDeploymentSpec, observed: Observed, scaled: ScalingView | None
-) -> list[ConditionValue]:
-    """ScalingActive, if the spec has autoscaling."""
-    mode = "Off" if spec.autoscaling is None else spec.autoscaling.mode
-    match mode:
-        case "Internal":
-            reason = scaled.reason if scaled else "waiting for the first evaluation"
-            return [_scaling_active(True, mode, reason)]
-        case "External":
-            return [_scaling_active(True, mode, "spec.replicas is set by another controller or user")]
-        case "HPA":
-            return [_delegated(mode, observed.children.get(HPA), "ScalingActive")]
-        case "KEDA" if not observed.keda:
-            problem = (
-                "the cluster has no ScaledObject kind, or the operator has no permission for it: install KEDA, "
-                "and the chart with keda.enabled=true, or choose another mode"
-            )
-            return [_scaling_active(False, "KEDANotInstalled", problem)]
-        case "KEDA" if SCALED_OBJECT not in observed.children:
-            problem = (
-                "the ScaledObject is being created; it needs autoscaling.prometheus.url, or the operator's own "
-                "Prometheus (--prometheus-url)"
-            )
-            return [_scaling_active(False, "ScaledObjectPending", problem)]
-        case "KEDA":
-            return [_delegated(mode, observed.children[SCALED_OBJECT], "Ready")]
-    return []
-
-
-def _delegated(mode: str, autoscaler: Manifest | None, condition: str) -> ConditionValue:
-    """ScalingActive from the condition of another autoscaler."""
-    status = (autoscaler or {}).get("status") or {}
-    for found in status.get("conditions") or ():
-        if isinstance(found, Mapping) and found.get("type") == condition:
-            reason = f"{mode}{found.get('reason') or ''}"
-            if not REASON.fullmatch(reason):
-                reason = f"{mode}NotReported"
-            return _scaling_active(found.get("status") == "True", reason, found.get("message") or "")
-    return _scaling_active(False, f"{mode}Pending", f"the {mode} has not reported yet")
-
-
-def mode_of(spec: TranslationDeploymentSpec) -> str:
-    """The mode of `spec.autoscaling`; Off without it."""
-    return "Off" if spec.autoscaling is None else spec.autoscaling.mode
-
-
 def sizing(spec: TranslationDeploymentSpec, scaled: ScalingView | None) -> Proposal:
     """The autoscaler's decision in mode Internal, else `spec.replicas`.
 
@@ -297,7 +168,7 @@ def sizing(spec: TranslationDeploymentSpec, scaled: ScalingView | None) -> Propo
     writes it through the scale subresource, in mode Internal the operator: there a decision is ahead of it until it
     is written.
     """
-    mode = mode_of(spec)
+    mode = spec.autoscaling_mode
     if mode == "Internal":
         if scaled is not None:
             return Proposal(scaled.replicas, scaled.rule, scaled.reason)
@@ -306,7 +177,7 @@ def sizing(spec: TranslationDeploymentSpec, scaled: ScalingView | None) -> Propo
     return Proposal(spec.replicas, Rule.SPEC, f"{writer} is {spec.replicas}")
 
 
-def resumed(
+def initial_replicas(
     spec: TranslationDeploymentSpec, status: Mapping[str, Any], deployment: Manifest | None
 ) -> Proposal:
     """Initial number of replicas: of the last decision, else of the Deployment, else of the spec."""

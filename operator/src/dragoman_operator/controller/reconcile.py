@@ -35,9 +35,10 @@ from dragoman_operator.observed.snapshot import (
     own_replica_sets,
 )
 from dragoman_operator.resources.children import Defaults
-from dragoman_operator.resources.plan import Change, Decisions, Plan, is_in_sync, plan
+from dragoman_operator.resources.plan import Change, Plan, ReconcileInput, is_in_sync, plan
 from dragoman_operator.rollout import time_left_s
-from dragoman_operator.status import status_of, status_of_bad_spec, transitions
+from dragoman_operator.status.events import transitions
+from dragoman_operator.status.render import status_of, status_of_bad_spec
 from dragoman_operator.tuning.loop import Tuner
 
 log = logging.getLogger(__name__)
@@ -117,7 +118,7 @@ class Reconciler:
             self._unlabelled.pop(key, None)
             return None
         observed = await self._observe(key, body)
-        old = current_status(body.get("status") or {})
+        old = observed.status
         pause_s = self._resync_s
         try:
             td = parse(body)
@@ -131,11 +132,11 @@ class Reconciler:
                     self._scaler.acknowledge(key, replicas)
                     return await self(key)
                 pause_s = min(pause_s, self._resync_s)
-            decisions = Decisions(scaled, tuned)
-            planned = _without_untracked_keda(plan(td, self._defaults, observed, decisions), old)
+            given = ReconcileInput(td, observed, scaled, tuned)
+            planned = _without_untracked_keda(plan(given, self._defaults), old)
         except SpecError as error:
             generation = body["metadata"].get("generation", 1)
-            new = status_of_bad_spec(generation, str(error), observed, old)
+            new = status_of_bad_spec(key, generation, str(error), observed)
         else:
             if self._before_scale_down and any(_scales_down(each, observed) for each in planned.changes):
                 await self._before_scale_down(observed.pods)
@@ -147,7 +148,7 @@ class Reconciler:
             if not old and planned.changes and not (refusals or planned.obstacles or planned.waiting):
                 # The events of its children cause the next reconciliation, which writes its first status.
                 return SOON_S
-            new = status_of(td, observed, planned, old, tuple(refusals), decisions)
+            new = status_of(given, planned, refusals)
             if planned.waiting:
                 pause_s = min(pause_s, SOON_S)
             elif refusals or planned.obstacles:

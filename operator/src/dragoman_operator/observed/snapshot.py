@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -85,10 +85,6 @@ class Observed:
     def replica_set_uids(self) -> frozenset[str]:
         """The uids of `replica_sets`."""
         return frozenset(found["metadata"]["uid"] for found in self.replica_sets)
-
-
-NOTHING = Observed(datetime.min.replace(tzinfo=UTC))
-"""Before the first reconciliation."""
 
 
 def is_child(found: Manifest, uid: str) -> bool:

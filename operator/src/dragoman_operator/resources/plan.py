@@ -20,9 +20,10 @@ from dragoman_kube.kinds import (
 )
 from dragoman_kube.objects import annotations_of, controller_of, is_deleting
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.autoscaling.decision.values import Proposal
 from dragoman_operator.autoscaling.view import ScalingView, sizing
 from dragoman_operator.observed.drift import APPLIED, Applied, as_made, is_superset, signed
-from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS, NOTHING, Manifest, Observed
+from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS, Manifest, Observed
 from dragoman_operator.resources.children import (
     Defaults,
     deployment,
@@ -40,16 +41,33 @@ from dragoman_operator.tuning.view import TuningView
 
 
 @dataclass(frozen=True)
-class Decisions:
-    """Decisions of autoscaling and tuning for one object."""
+class ReconcileInput:
+    """What one reconciliation works from: the object, the cluster, and the decisions of autoscaling and tuning."""
 
+    td: TranslationDeployment
+    observed: Observed
     scaled: ScalingView | None = None
     """None unless in mode Internal."""
     tuned: TuningView | None = None
     """None if tuning is off."""
 
 
-UNDECIDED = Decisions()
+@dataclass(frozen=True)
+class Target:
+    """What the Deployment should be."""
+
+    sized: Proposal
+    """The number of replicas."""
+    strategy: Mapping[str, object]
+    version: Version
+    """The version of the spec."""
+    kept: Kept | None = None
+    """The former version, if it is kept instead of the spec's."""
+
+    @property
+    def template(self) -> Mapping[str, Any]:
+        """The pod template."""
+        return self.kept.template if self.kept else self.version.template
 
 
 @dataclass(frozen=True)
@@ -71,66 +89,56 @@ class Change:
 class Plan:
     """The changes to make, and what prevents others."""
 
+    target: Target
     changes: tuple[Change, ...] = ()
     obstacles: tuple[str, ...] = ()
     """Sentences about objects of other owners with a child's name."""
     waiting: tuple[str, ...] = ()
     """Sentences about children of a deleted predecessor that still exist."""
-    source: str = ""
-    """Digest of the spec and image of the spec's version."""
-    kept: Kept | None = None
-    """The former version, if it is kept instead of the spec's."""
+
+
+def target_of(given: ReconcileInput, defaults: Defaults) -> Target:
+    """What the Deployment should be.
+
+    Raises:
+        SpecError: The spec cannot be turned into a pod template.
+    """
+    td, observed = given.td, given.observed
+    image = defaults.image(td)
+    version = Version(pod_template(td, image), source_digest(td, image))
+    return Target(
+        sized=sizing(td.spec, given.scaled),
+        strategy=strategy(td.spec.rollout, observed),
+        version=version,
+        kept=version_to_keep(version, observed, td.generation),
+    )
 
 
 def desired_children(
-    td: TranslationDeployment,
-    defaults: Defaults,
-    observed: Observed = NOTHING,
-    decisions: Decisions = UNDECIDED,
+    td: TranslationDeployment, defaults: Defaults, target: Target
 ) -> dict[Kind, dict[str, Any] | None]:
-    """Every desired child; None if it should not exist.
-
-    Raises:
-        SpecError: The spec cannot be turned into manifests.
-    """
-    version = version_of(td, defaults)
-    former = version_to_keep(version, observed, td.generation)
+    """Every desired child; None if it should not exist."""
     return {
         SERVICE_ACCOUNT: service_account(td),
         NETWORK_POLICY: network_policy(td, defaults.namespace) if td.spec.network_policy.enabled else None,
         SERVICE: service(td),
         DISRUPTION_BUDGET: disruption_budget(td),
         HPA: horizontal_pod_autoscaler(td),
-        DEPLOYMENT: deployment(
-            td,
-            sizing(td.spec, decisions.scaled).replicas,
-            strategy(td.spec.rollout, observed),
-            former.template if former else version.template,
-        ),
+        DEPLOYMENT: deployment(td, target.sized.replicas, target.strategy, target.template),
         TRIGGER_AUTHENTICATION: trigger_authentication(td),
         SCALED_OBJECT: scaled_object(td, defaults.prometheus_url),
     }
 
 
-def version_of(td: TranslationDeployment, defaults: Defaults) -> Version:
-    """The version of the spec."""
-    image = defaults.image(td)
-    return Version(pod_template(td, image), source_digest(td, image))
-
-
-def plan(
-    td: TranslationDeployment,
-    defaults: Defaults,
-    observed: Observed,
-    decisions: Decisions = UNDECIDED,
-) -> Plan:
+def plan(given: ReconcileInput, defaults: Defaults) -> Plan:
     """Compare desired and observed children, by the fields that the operator writes.
 
     Raises:
         SpecError: The spec cannot be turned into manifests.
     """
+    td, observed, target = given.td, given.observed, target_of(given, defaults)
+    manifests = desired_children(td, defaults, target)
     changes, obstacles, waiting = [], [], []
-    manifests = desired_children(td, defaults, observed, decisions)
     for kind in (*CHILD_KINDS, *(KEDA_KINDS if observed.keda else ())):
         manifest, found = manifests[kind], observed.children.get(kind)
         if (other := observed.foreign.get(kind)) is not None:
@@ -147,12 +155,12 @@ def plan(
                 changes.append(Change(kind, None, uid, "no longer needed"))
         elif found is not None and is_deleting(found):
             waiting.append(f"{kind.name} {td.name} is being deleted and will be created again")
-        elif cause := _difference(found, signed(manifest), observed.applied.get(kind)):
-            forced = _forced(found, manifest) if found is not None else None
-            changes.append(Change(kind, signed(manifest), None, cause, forced))
-    version = version_of(td, defaults)
-    kept = version_to_keep(version, observed, td.generation)
-    return Plan(tuple(changes), tuple(obstacles), tuple(waiting), version.source, kept)
+        else:
+            written = signed(manifest)
+            if cause := _difference(found, written, observed.applied.get(kind)):
+                forced = _forced(found, manifest) if found is not None else None
+                changes.append(Change(kind, written, None, cause, forced))
+    return Plan(target, tuple(changes), tuple(obstacles), tuple(waiting))
 
 
 def _difference(found: Manifest | None, manifest: Mapping[str, Any], applied: Applied | None) -> str | None:

@@ -1,4 +1,4 @@
-"""State of tuning for one deployment: the fields and the condition of the status."""
+"""State of tuning for one deployment, and what it takes from the spec."""
 
 from __future__ import annotations
 
@@ -6,17 +6,8 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from dragoman_kube.times import timestamp
-from dragoman_operator.api.status import (
-    ConditionValue,
-    SizeMeasurements,
-    SizeRecommendation,
-    TuningStatus,
-    rounded,
-)
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
 from dragoman_operator.tuning.decision.state import State
 
@@ -71,46 +62,3 @@ def worth_publishing(new: TuningView, shown: TuningView) -> bool:
         shown.state.version,
     )
     return changed or new.mode != shown.mode or new.at - shown.at >= PUBLISH_EVERY_S
-
-
-_tuning = partial(ConditionValue, "Tuning")
-
-
-def recommendation_status(tuned: TuningView) -> SizeRecommendation | None:
-    """`status.recommendation`; None before the first."""
-    state = tuned.state
-    if state.recommendation is None or state.evidence is None:
-        return None
-    evidence = state.evidence
-    return SizeRecommendation(
-        max_num_seqs=state.recommendation.max_num_seqs,
-        reason=state.recommendation.reason[:1024],
-        first_recommended_time=timestamp(state.recommended),
-        measurements=SizeMeasurements(
-            window_seconds=round(evidence.window_s, 1),
-            samples=round(evidence.samples),
-            requests=round(evidence.requests),
-            concurrency_p50=round(evidence.p50, 2),
-            concurrency_p95=round(evidence.p95, 2),
-            queued_request_ratio=round(evidence.queue_ratio, 3),
-            queue_time_seconds=rounded(evidence.queue_s, 4),
-            time_per_output_token_seconds=rounded(evidence.token_s, 6),
-            output_tokens_per_second=rounded(evidence.tokens_per_s, 1),
-            kv_cache_usage_p95=rounded(evidence.kv_p95, 3),
-            preemptions_per_request=rounded(evidence.preemptions, 4),
-        ),
-    )
-
-
-def tuning_status(tuned: TuningView) -> TuningStatus:
-    """`status.tuning`."""
-    return TuningStatus(mode=tuned.mode, state=tuned.state.encoded())
-
-
-def tuning_condition(tuned: TuningView) -> ConditionValue:
-    """The condition Tuning: whether another maxNumSeqs is recommended."""
-    found = tuned.state.recommendation
-    if found is None:
-        return _tuning(False, "CollectingMetrics", "too few requests were measured for a recommendation")
-    differs = found.max_num_seqs != tuned.state.spec_size
-    return _tuning(differs, "RecommendationProvided" if differs else "UpToDate", found.reason)

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_operator.errors import MetricsError
-from dragoman_operator.scraping.engine_metrics import TUNING_NAMES, EngineMetrics, read_page
+from dragoman_operator.scraping.engine_metrics import TUNING_NAMES, read_page
+from dragoman_operator.scraping.values import EngineMetrics
 from dragoman_operator.tuning.decision.measurements import LADDER, Measurements, evidence
 
 PAGE = """

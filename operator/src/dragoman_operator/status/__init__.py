@@ -1,0 +1,1 @@
+"""The status of a TranslationDeployment: conditions, numbers, and the events of their changes."""
