@@ -60,7 +60,7 @@ def test_the_pod_has_the_time_of_its_first_token_and_the_queues_have_not(documen
 
 def test_a_queue_is_where_the_baselines_time_goes(document: dict[str, Any]) -> None:
     baseline = document["arms"][0]["points"][0]
-    # Four in flight, one at a time: three of four parts of an answer's time are waiting, whatever the speed.
+    # Four in flight, one at a time: three of four parts of an answer's time are waiting, at any speed.
     assert baseline["queue_s"] > baseline["compute_s"]
 
 

@@ -262,12 +262,12 @@ def test_decisions_are_listed_with_their_reasons(page: Any, url: str) -> None:
 
 
 def test_only_new_samples_are_requested_and_another_router_s_from_its_beginning(page: Any, url: str) -> None:
-    asked: list[str] = []
+    queries: list[str] = []
 
     def answer(route: Any) -> None:
         since = int(route.request.url.partition("since=")[2])
-        asked.append(str(since))
-        router = "r1" if len(asked) < 3 else "r2"
+        queries.append(str(since))
+        router = "r1" if len(queries) < 3 else "r2"
         new = [each for each in HOURS if each["time"] > since]
         route.fulfill(json=fleet(deployment(SHORT, new), router=router))
 
@@ -275,7 +275,7 @@ def test_only_new_samples_are_requested_and_another_router_s_from_its_beginning(
     page.goto(f"{url}/page/fleet.html")
     expect(page.get_by_text("through the router r2")).to_be_visible(timeout=15_000)
     last = str(HOURS[-1]["time"])
-    assert asked[:4] == ["0", last, last, "0"]
+    assert queries[:4] == ["0", last, last, "0"]
     line = card(page, SHORT).get_by_role("img", name=re.compile("^Queue")).locator(".first")
     assert len(re.findall("L", line.get_attribute("d"))) == len(HOURS)
 

@@ -116,9 +116,9 @@ def test_another_pair_translates_anew(page: Any, url: str) -> None:
     output = open_page(page, url)
     write(page, CAT)
     expect(output).to_have_text(CHAT)
-    with page.expect_request("**/translate") as asked:
+    with page.expect_request("**/translate") as sent:
         page.get_by_label("Translate to").select_option("ne")
-    assert asked.value.post_data_json["target_lang"] == "ne"
+    assert sent.value.post_data_json["target_lang"] == "ne"
     page.get_by_label("Translate from").select_option("de")
     expect(page.get_by_label("Translate to")).to_have_value("en")
 
@@ -187,8 +187,8 @@ def test_the_translation_of_an_earlier_text_is_neither_swapped_nor_copied(page: 
 
 
 def test_what_an_input_method_composes_is_not_translated(page: Any, pod: PodProcess) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.post_data or ""))
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.post_data or ""))
     page.clock.install()
     output = open_page(page, pod.url)
     page.get_by_label("Text to translate").focus()
@@ -198,16 +198,16 @@ def test_what_an_input_method_composes_is_not_translated(page: Any, pod: PodProc
     page.clock.fast_forward(2000)
     keyboard.send("Input.insertText", {"text": CAT})
     expect(output).to_have_text(CHAT)
-    assert [body for body in asked if '"the c"' in body] == []
+    assert [body for body in sent if '"the c"' in body] == []
 
 
 def test_keystrokes_are_not_a_request_each(page: Any, url: str) -> None:
     output = open_page(page, url)
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url) if request.method == "POST" else None)
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
     page.get_by_label("Text to translate").press_sequentially(CAT)
     expect(output).to_have_text(CHAT)
-    assert len(asked) < len(CAT) / 2
+    assert len(sent) < len(CAT) / 2
 
 
 def test_findings_of_the_guards_are_shown(page: Any, url: str) -> None:

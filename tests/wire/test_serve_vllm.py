@@ -61,8 +61,8 @@ def test_what_was_sent_before_is_found_in_the_prefix_cache(demo_pod: DemoPod) ->
     hits = demo_pod.metric("vllm:prefix_cache_hits_total")
     for animal in ("cat", "dog"):
         messages = [{"role": "user", "content": "The cat sees the dog and " * 50 + animal}]
-        asked = {"model": "demo", "messages": messages, "max_tokens": 1}
-        assert demo_pod.client.post("/v1/chat/completions", json=asked).status_code == 200
+        body = {"model": "demo", "messages": messages, "max_tokens": 1}
+        assert demo_pod.client.post("/v1/chat/completions", json=body).status_code == 200
     assert demo_pod.metric("vllm:prefix_cache_hits_total") > hits
 
 

@@ -38,11 +38,11 @@ def test_four_pods_translate_all_of_their_requests_with_one_of_them_awake(start_
     pods = [start_sharing(first_token_s=0.01) for _ in range(4)]
     for pod in pods:
         pod.wait_for("/readyz")
-    asked = [(pod, f"text {number}") for pod in pods for number in range(8)]
-    random.Random(1).shuffle(asked)
+    requests = [(pod, f"text {number}") for pod in pods for number in range(8)]
+    random.Random(1).shuffle(requests)
     with ThreadPoolExecutor(3) as threads:
-        answers = list(threads.map(lambda each: each[0].translate(each[1]), asked))
-    assert [answer.json()["translation"] for answer in answers] == [text[::-1] for _, text in asked]
+        answers = list(threads.map(lambda each: each[0].translate(each[1]), requests))
+    assert [answer.json()["translation"] for answer in answers] == [text[::-1] for _, text in requests]
     assert sum(pod.metric(WAKES) for pod in pods) >= 4
     assert sum(pod.metric(ASLEEP) for pod in pods) >= 3
 
@@ -97,7 +97,7 @@ def registries() -> Iterator[CollectorRegistry]:
 
 
 def waiting_for(redis: Any) -> int:
-    """Pods that wait for a turn, whatever became of them."""
+    """Number of pods that wait for a turn, ended ones included."""
     return int(redis.command("ZCARD dragoman:turns:{GPU-1}:waiting")[1:])
 
 

@@ -30,7 +30,7 @@ def split(text: str) -> tuple[list[str], list[str]]:
 
 
 def one_line(line: str, translation: str) -> str:
-    """A translation, as one line if the text is one, whatever line breaks a model wrote into it."""
+    """A translation. If the text is one line, line breaks that a model added are removed."""
     breaks = "\n" in translation or "\r" in translation
     return " ".join(translation.split()) if breaks and "\n" not in line else translation
 

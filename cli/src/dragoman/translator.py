@@ -92,7 +92,7 @@ class Translator:
 
     Args:
         http: With the service's address, credentials and timeout.
-        patience_s: For so long after the last success is a service that is overloaded or does not answer asked again.
+        patience_s: Time after the last success during which requests to an overloaded or silent service are repeated.
             One that has never answered is given up at once if it cannot be connected to.
     """
 

@@ -38,7 +38,7 @@ PROTECTED = re.compile(r"<[^<>]*\b(?:notranslate|translate=[\"']?no)\b")
 """Crowdin wraps in such tags what must not be translated; strings with them are read as HTML."""
 
 PROBE = ("en", "de", ("validation",))
-"""What Crowdin sends to see whether the app is there: it is answered without translations, whatever is served."""
+"""Crowdin's test request. The answer has no translations and does not depend on the languages served."""
 
 
 class CrowdinString(Struct):

@@ -24,7 +24,7 @@ MAX_STRAY_SIGNS = 4096
 """Percent signs of one value that begin no escape: each costs 0.2 µs, so that a mebibyte of them would take 0.2 s."""
 
 MAX_ESCAPED_NAME_BYTES = 3 * 32
-"""Longer names are none of those that `without_fields` removes, whatever their escapes stand for."""
+"""Longer names are none of those that `without_fields` removes, also with their escapes decoded."""
 
 _STRAY = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 

@@ -1,4 +1,4 @@
-"""HTML and XML as tokens that joined are the source, whatever the source is.
+"""HTML and XML as tokens; joined, they are the source, also if it is malformed.
 
 Lenient as browsers are: what is no tag is text. The parsers of the standard library, lxml and html5lib
 build trees and forget how the source was written.

@@ -189,7 +189,7 @@ class World:
                 "PATCH",
                 _path(kind, self.namespace, name),
                 {},
-                [("fieldManager", "somebody")],
+                [("fieldManager", "another-client")],
                 {"Content-Type": "application/merge-patch+json"},
                 fields,
                 auth_settings=["BearerToken"],

@@ -1,4 +1,4 @@
-"""Of several candidates one leads, whatever they miss: with an API server in memory and a clock of our own."""
+"""Of several candidates one leads, even if they miss events: with an API server in memory and a clock of our own."""
 
 from __future__ import annotations
 

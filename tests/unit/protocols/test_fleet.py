@@ -28,7 +28,7 @@ FLEET = ObservedFleet(
 )
 
 
-def asked(query: bytes = b"", fleet: ObservedFleet | None = FLEET, page: bool = True) -> Answer:
+def get(query: bytes = b"", fleet: ObservedFleet | None = FLEET, page: bool = True) -> Answer:
     request = Request("GET", FLEET_PATH, query, [])
     endpoint = recognise(request)
     assert endpoint is ENDPOINT
@@ -37,7 +37,7 @@ def asked(query: bytes = b"", fleet: ObservedFleet | None = FLEET, page: bool = 
 
 
 def document(query: bytes = b"") -> Any:
-    return json.loads(asked(query).body)["deployments"][0]
+    return json.loads(get(query).body)["deployments"][0]
 
 
 def test_a_deployment_has_now_its_history_by_field_and_its_decisions() -> None:
@@ -66,7 +66,7 @@ def test_samples_that_the_client_has_are_left_out_and_the_sums_are_the_same() ->
 @pytest.mark.parametrize("since", [b"x", b"-1", b"inf", b"nan", b""])
 def test_a_time_that_is_none_is_refused(since: bytes) -> None:
     with pytest.raises(InvalidFieldError, match="since"):
-        asked(b"since=" + since)
+        get(b"since=" + since)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_cost_is_gpu_seconds_for_a_million_characters(
 
 
 def test_the_answer_is_not_kept_by_caches() -> None:
-    assert ("Cache-Control", "no-store") in asked().headers
+    assert ("Cache-Control", "no-store") in get().headers
 
 
 def test_it_needs_a_key_where_keys_are_required() -> None:
@@ -96,6 +96,6 @@ def test_it_needs_a_key_where_keys_are_required() -> None:
 
 def test_without_the_page_and_at_a_pod_the_path_is_unknown() -> None:
     with pytest.raises(UnknownPathError, match="--no-page"):
-        asked(page=False)
+        get(page=False)
     with pytest.raises(UnknownPathError, match="engine pod"):
-        asked(fleet=None)
+        get(fleet=None)

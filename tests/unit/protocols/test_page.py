@@ -23,7 +23,7 @@ DOCUMENTS = [name for name in MEDIA if name.endswith(".html")]
 SITE = Site(offer_of([]), (), (), Limits(None, 1))
 
 
-def asked(path: str, site: Site = SITE, **headers: str) -> Answer:
+def get(path: str, site: Site = SITE, **headers: str) -> Answer:
     pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     request = Request("GET", path, b"", pairs)
     endpoint = recognise(request)
@@ -76,7 +76,7 @@ def test_what_the_documents_and_their_scripts_load_is_served() -> None:
 
 
 def test_the_page_has_a_policy_that_allows_only_itself() -> None:
-    answer = asked("/")
+    answer = get("/")
     headers = dict(answer.headers)
     assert answer.status == 200
     assert headers["Content-Security-Policy"] == POLICY
@@ -88,21 +88,21 @@ def test_the_page_has_a_policy_that_allows_only_itself() -> None:
 
 @pytest.mark.parametrize("listed", ["{}", "W/{}", '"other", {}', "*"])
 def test_a_file_that_the_client_has_is_not_sent_again(listed: str) -> None:
-    answer = asked("/page/app.js", if_none_match=listed.format(etag("app.js")))
+    answer = get("/page/app.js", if_none_match=listed.format(etag("app.js")))
     assert (answer.status, answer.body) == (304, b"")
     assert dict(answer.headers)["ETag"] == etag("app.js")
 
 
 def test_another_version_of_a_file_is_sent() -> None:
     assert not is_known(etag("app.js"), None)
-    assert asked("/page/app.js", if_none_match=etag("style.css")).body == content("app.js")
+    assert get("/page/app.js", if_none_match=etag("style.css")).body == content("app.js")
 
 
 def test_without_the_page_its_paths_are_unknown() -> None:
     without = Site(offer_of([]), (), (), Limits(None, 1), page=False)
     for path in ("/", "/page/app.js"):
         with pytest.raises(UnknownPathError):
-            asked(path, without)
+            get(path, without)
 
 
 @pytest.mark.parametrize(

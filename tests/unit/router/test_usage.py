@@ -64,11 +64,11 @@ class Shared:
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
-        self.asked, self.answering, self.counted = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.requested, self.answering, self.counted = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.counts: list[Count] = []
 
     async def reserve(self, account: Account, period: str, characters: int) -> int:
-        self.asked.set()
+        self.requested.set()
         await self.answering.wait()
         if self.error is not None:
             raise self.error
@@ -85,7 +85,7 @@ class Shared:
 async def disconnected(usage: Usage, shared: Shared, account: Account) -> None:
     """A client that disconnects while the state has not answered."""
     request = asyncio.create_task(usage.reserve(account, 90))
-    await shared.asked.wait()
+    await shared.requested.wait()
     request.cancel()
     with pytest.raises(asyncio.CancelledError):
         await request

@@ -285,22 +285,22 @@ async def test_no_interleaving_generates_while_the_engine_sleeps(seed: int) -> N
     """The scripted engine fails a generation that starts while it sleeps, and a sleep while it generates."""
     draw = random.Random(seed)
     pod = Sleeping(ChosenPace(draw, max_num_seqs=draw.choice((1, 2, 16))))
-    asked: list[asyncio.Task[str]] = []
+    tasks: list[asyncio.Task[str]] = []
     cancelled: set[asyncio.Task[str]] = set()
     for number in range(60):
         match draw.choice(("ask", "ask", "sleep", "sleep", "cancel", "turns")):
             case "ask":
-                asked.append(asyncio.create_task(pod.answer(f"t{number}"), name=f"t{number}"))
+                tasks.append(asyncio.create_task(pod.answer(f"t{number}"), name=f"t{number}"))
             case "sleep":
                 pod.sleeping.sleep_if_idle()
-            case "cancel" if asked:
-                task = draw.choice(asked)
+            case "cancel" if tasks:
+                task = draw.choice(tasks)
                 if task.cancel():
                     cancelled.add(task)
             case _:
                 await turns(draw.randrange(12))
-    answered = [await ends(task) for task in asked]
-    assert all(ok or task in cancelled for ok, task in zip(answered, asked, strict=True))
+    answered = [await ends(task) for task in tasks]
+    assert all(ok or task in cancelled for ok, task in zip(answered, tasks, strict=True))
     await pod.sleeping.check()
     assert pod.failures == 0
     assert pod.engine.sleeps - pod.engine.wakes in (0, 1)

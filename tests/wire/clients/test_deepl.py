@@ -1,4 +1,4 @@
-"""DeepL's own Python client, as it comes from PyPI, against a pod.
+"""DeepL's own Python client, from PyPI, against a pod.
 
 The scripted engine answers every segment with its reverse, so that the texts below tell what was sent to it.
 """

@@ -49,11 +49,11 @@ def test_a_file_that_did_not_change_is_not_sent_again(scripted_pod: Any) -> None
 
 
 def test_head_has_the_same_headers_and_no_body(scripted_pod: Any) -> None:
-    asked, got = scripted_pod.client.head("/page/style.css"), scripted_pod.client.get("/page/style.css")
-    assert asked.content == b""
+    head, got = scripted_pod.client.head("/page/style.css"), scripted_pod.client.get("/page/style.css")
+    assert head.content == b""
     dates = {"date"}
-    assert {**asked.headers}.keys() - dates == {**got.headers}.keys() - dates
-    assert asked.headers["content-length"] == got.headers["content-length"]
+    assert {**head.headers}.keys() - dates == {**got.headers}.keys() - dates
+    assert head.headers["content-length"] == got.headers["content-length"]
     # The connection goes on with the next answer.
     assert scripted_pod.client.get("/").status_code == 200
 

@@ -1,4 +1,4 @@
-"""The audit log has a line for each request, whatever came of it, and never a text or a key."""
+"""The audit log has a line for each request, also for each that failed, and never a text or a key."""
 
 from __future__ import annotations
 

@@ -48,11 +48,11 @@ class TestIssuer:
         self.keys = [jwk(RSA, "rsa"), jwk(EC, "ec"), {"kty": "oct", "k": "c2VjcmV0", "kid": "oct"}]
         self.fetched = 0
         self.down = False
-        self.asked, self.answering = asyncio.Event(), asyncio.Event()
+        self.requested, self.answering = asyncio.Event(), asyncio.Event()
         self.answering.set()
 
     async def discovery(self, _: web.Request) -> web.Response:
-        self.asked.set()
+        self.requested.set()
         await self.answering.wait()
         if self.down:
             return web.Response(status=500)
@@ -326,9 +326,9 @@ async def test_a_client_that_disconnects_does_not_end_the_fetch_of_keys(
     monkeypatch.setattr(router.issuer, "_tried_s", float("-inf"))
     issuer.keys.append(jwk(OTHER, "new"))
     issuer.answering.clear()
-    issuer.asked.clear()
+    issuer.requested.clear()
     request = asyncio.create_task(router.translate(headers=bearer(issuer.token(OTHER, "unknown"))))
-    await until(issuer.asked.is_set)
+    await until(issuer.requested.is_set)
     request.cancel()
     await until(lambda: not router.state.active)
     others = [asyncio.create_task(router.translate(headers=bearer(issuer.token(OTHER, "new")))) for _ in "ab"]
@@ -341,7 +341,7 @@ async def test_a_client_that_disconnects_does_not_end_the_fetch_of_keys(
 async def test_the_fetch_of_keys_ends_with_the_router(router: Any, issuer: TestIssuer, until: Any) -> None:
     issuer.answering.clear()
     watching = asyncio.create_task(router.issuer.watch(lambda _: None))
-    await until(issuer.asked.is_set)
+    await until(issuer.requested.is_set)
     watching.cancel()
     await asyncio.gather(watching, router.issuer._refreshing, return_exceptions=True)
     assert router.issuer._refreshing.cancelled()

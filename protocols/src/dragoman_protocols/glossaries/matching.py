@@ -117,7 +117,7 @@ class Glossary:
     """The terms of one pair of languages; built once, searched for every segment.
 
     Building one takes 3 s for a million terms, so it is done in a thread where they may be many; a search takes time
-    linear in the text, whatever the terms.
+    linear in the text, for any terms.
 
     Args:
         terms: Of two with the same source, the first holds.

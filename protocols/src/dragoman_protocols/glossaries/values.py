@@ -241,7 +241,7 @@ _OWNED = TypeAdapter(_Owned)
 
 
 def owner_in(document: bytes) -> str | None:
-    """The owner in a document, whatever else is wrong with it; None: all callers see it.
+    """The owner in a document, which may be damaged elsewhere; None: all callers see it.
 
     Raises:
         ValueError: It is no JSON object, or its owner is no name.

@@ -22,7 +22,7 @@ from dragoman_router.routing.deployments import DEFAULT_MAX_IN_FLIGHT, Deploymen
 Manifest = Mapping[str, Any]
 
 IN_FLIGHT_PER_SEQUENCE = 4
-"""A replica runs `maxNumSeqs` sequences and queues the rest; four times as many keep it busy whatever finishes
+"""A replica runs `maxNumSeqs` sequences and queues the rest; four times as many keep it busy no matter which finishes
 first, and leave the rest where another replica, or a new one, can take them."""
 MAX_IN_FLIGHT = 100_000
 

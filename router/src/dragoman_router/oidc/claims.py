@@ -139,7 +139,7 @@ def verified(token: bytes, keys: SigningKeys, expected: Expected) -> Caller:
     except jwt.PyJWTError as error:
         raise TokenRefusedError(_reason(error, expected)) from None
     except Exception as error:
-        # The bytes are any client's: whatever they break in a decoder, the token is not valid.
+        # The bytes are any client's: each error of a decoder means that the token is not valid.
         log.debug("a token cannot be read: %s", type(error).__name__)
         raise TokenRefusedError("the token cannot be read; send a JSON Web Token") from None
 

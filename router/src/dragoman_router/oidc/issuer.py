@@ -18,7 +18,7 @@ DISCOVERY_PATH = "/.well-known/openid-configuration"
 REFRESH_S = 300
 """A key that the issuer withdraws is accepted no longer than this, and `tokens.CACHED_S`."""
 MIN_INTERVAL_S = 10
-"""Between two requests to the issuer, whatever clients send."""
+"""Minimum time between two requests to the issuer; clients cannot shorten it."""
 TIMEOUT_S = 5
 MAX_DOCUMENT_BYTES = 256 * 1024
 

@@ -1,6 +1,6 @@
 """The start cache of one pod: it is taken from a ready pod of the deployment, and served to the next one.
 
-A start never depends on it: whatever goes wrong is an outcome with a reason, and the engine starts as without.
+A start never depends on it: each failure is an outcome with a reason, and the engine starts without the files.
 """
 
 from __future__ import annotations

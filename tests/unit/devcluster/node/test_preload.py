@@ -71,7 +71,7 @@ async def test_what_is_to_be_removed_at_its_exit_is_removed(start, tmp_path):
 
 
 async def test_temporary_files_are_where_its_environment_has_them(start, tmp_path):
-    """Although the preloaded modules have asked for the directory already."""
+    """Although the preloaded modules have read the directory's name already."""
     authority = credentials(tmp_path / "api", "127.0.0.1").certificate_file.read_bytes()
     temporary = tmp_path / "tmp"
     temporary.mkdir()

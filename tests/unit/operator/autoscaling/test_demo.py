@@ -1,4 +1,4 @@
-"""`examples/demo.yaml`: the pod that the demo's burst adds is removed, whatever the machine's speed."""
+"""`examples/demo.yaml`: the pod that the demo's burst adds is removed, on machines of any speed."""
 
 from __future__ import annotations
 

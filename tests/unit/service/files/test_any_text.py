@@ -1,4 +1,4 @@
-"""Any translation is in the file as it is, whatever signs of the format it has."""
+"""A translation is written to a file unchanged, also if it contains signs of the format."""
 
 import csv
 import io

@@ -148,7 +148,7 @@ class Seen(NamedTuple):
 
 
 ARRIVALS_S = 5.0
-"""Length of an interval in which arrivals are counted, whatever the time between two ticks."""
+"""Length of an interval in which arrivals are counted; independent of the time between two ticks."""
 
 ARRIVALS = 720
 """Intervals whose arrivals are kept: an hour."""

@@ -98,7 +98,7 @@ def adopted(state: State, version: str, spec_size: int, now: float) -> State:
     """The state for a spec that may have changed; see `resumed`."""
     if (state.version, state.spec_size) == (version, spec_size):
         return state
-    # The load is the same, whatever the engine is.
+    # The load does not depend on the engine.
     return replace(fresh(version, spec_size, now), peaks=state.peaks, since=state.since)
 
 

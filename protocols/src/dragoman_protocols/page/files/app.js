@@ -27,7 +27,7 @@ const say = (message) => { at('said').textContent = message; };
 
 // Requests: one at a time, repeated where that can help.
 
-/** Do the work, and again after a refusal that passes, then `done`; whatever was going on is cancelled. */
+/** Do the work, and again after a refusal that passes, then `done`; work in progress is cancelled. */
 async function attempt(work, done = () => {}) {
   cancel();
   const { signal } = (current = new AbortController());
@@ -101,8 +101,8 @@ function translateNow() {
     output.ariaBusy = 'true';
     at('alternatives').hidden = true;
     at('findings').replaceChildren();
-    const asked = { ...pair(), text: text.value, glossary: glossary.value };
-    const answer = await translate(asked, signal, (grown) => {
+    const request = { ...pair(), text: text.value, glossary: glossary.value };
+    const answer = await translate(request, signal, (grown) => {
       if (!signal.aborted) output.textContent = grown;
     }).catch((error) => {
       // What is there is of another text.
