@@ -34,10 +34,9 @@ class Exchange:
         request: Request,
         receive: Receive,
         send: Send,
-        scheme: str = "http",
         connection: BoundedProtocol | None = None,
     ) -> None:
-        self.request, self.receive, self.scheme = request, receive, scheme
+        self.request, self.receive = request, receive
         self._send = send
         self._cycle = None if connection is None else connection.current
         self._api: Api | None = None
@@ -80,6 +79,8 @@ class Exchange:
         """Send a whole answer."""
         await self.start(answer.status, answer.head(), close=answer.close)
         await self.send(answer.body, more=False)
+        if answer.delivered is not None and not self.is_gone:
+            answer.delivered()
 
     async def start(self, status: int, headers: list[tuple[bytes, bytes]], *, close: bool = False) -> None:
         """Send the head of an answer."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from dragoman_protocols.chat import Chat
 from dragoman_protocols.detection import Detection
+from dragoman_protocols.documents import Document
 from dragoman_protocols.errors import RequestError
 from dragoman_protocols.messages import Answer
 from dragoman_protocols.translation import Delta, TranslationRequest, TranslationResult
@@ -105,8 +106,7 @@ class TranslateFile:
     Args:
         name: Of the file; its ending names its kind.
         request: The options; without texts, which the pod reads in the file.
-        render: Makes the answer of the `Document`, where it is translated in the background; else of its
-            `libretranslate.files.FileAnswer`.
+        render: Makes the answer of the `Document`; in the background that of the upload, else that of the result.
         sample: The beginning of the file, to detect its language by.
     """
 
@@ -114,7 +114,7 @@ class TranslateFile:
     content: bytes
     request: TranslationRequest
     needs: tuple[Need, ...]
-    render: Callable[[Any], Answer]
+    render: Callable[[Document], Answer]
     sample: str = ""
     glossary_ids: tuple[str, ...] = ()
 

@@ -116,7 +116,7 @@ class Endpoint:
         handle: The answer over a store, for `Kind.GLOSSARIES` and `Kind.DOCUMENT`.
         needs_key: Whether a key is required where keys are.
         max_body_bytes: Maximum, where it is below the program's own.
-        in_background: Whether a file is translated after its upload was answered; so too for what fetches it.
+        in_background: Whether a file is translated after its upload was answered.
         operation: For the OpenAPI document; None: not in it.
     """
 

@@ -243,6 +243,12 @@ class NotReadyError(UnavailableError):
     code = "not_ready"
 
 
+class DocumentNotDoneError(UnavailableError):
+    """A document has no result: it is not translated yet, or failed. Only its pod can answer."""
+
+    code = "document_not_done"
+
+
 class DrainingError(UnavailableError):
     """The pod finishes its requests and accepts no more."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
 
-from dragoman_contract.routing import TIMEOUT_HEADER
+from dragoman_contract.routing import CHARACTERS_HEADER, TIMEOUT_HEADER
 from dragoman_protocols.errors import InvalidFieldError, RequestError, closes, headers_of
 from dragoman_protocols.forms import FORM_TYPE, MAX_FIELDS, MAX_QUERY_FIELDS, FieldValues, fields_of
 from dragoman_protocols.multipart import MULTIPART, Upload, read_form
@@ -26,6 +26,7 @@ class Request:
         body: Empty until it is read.
         upload: The form, where the endpoint expects a file.
         variables: What the endpoint's path has in braces.
+        scheme: Of the connection: http or https.
     """
 
     method: str
@@ -35,6 +36,7 @@ class Request:
     body: bytes = b""
     upload: Upload | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
+    scheme: str = "http"
     _query_fields: FieldValues | None = field(default=None, init=False)
     _form_fields: FieldValues | None = field(default=None, init=False)
 
@@ -116,13 +118,16 @@ WITHOUT_BODY = (204, 304)
 class Answer(NamedTuple):
     """A whole HTTP answer: JSON, unless `headers` have another Content-Type.
 
-    `close`: whether the connection ends with it.
+    Args:
+        close: Whether the connection ends with it.
+        delivered: Called once all of it was sent.
     """
 
     status: int
     body: bytes
     headers: tuple[tuple[str, str], ...] = ()
     close: bool = False
+    delivered: Callable[[], object] | None = None
 
     def head(self) -> list[tuple[bytes, bytes]]:
         """The headers as they are sent, with the type and the length of the body."""
@@ -153,6 +158,11 @@ def error_answer(
 ) -> Answer:
     """An error in JSON, with these headers and those that are the same in every API."""
     return json_answer(document, status, headers_of(error) + headers)._replace(close=closes(error))
+
+
+def charge_headers(characters: int) -> tuple[tuple[str, str], ...]:
+    """The header by which a router charges for characters, or refunds them; none for 0."""
+    return ((CHARACTERS_HEADER, str(characters)),) if characters else ()
 
 
 CORS_HEADERS = (

@@ -43,6 +43,7 @@ ERRORS = ErrorTable(
         errors.MalformedRequestError: 400,
         errors.EmptyTextError: 400,
         errors.UnknownGlossaryError: 404,
+        errors.DocumentNotDoneError: 409,
         errors.TextTooLongError: 413,
         errors.TruncatedOutputError: 502,
         errors.UnreliableTranslationError: 502,
@@ -220,17 +221,17 @@ def _has_q(request: Request) -> bool:
 
 def peek(request: Request, _: Offer) -> Peek:
     """The pair and the texts."""
-    need = _need(read_json(request.body, _PEEK))
+    need = need_of(read_json(request.body, _PEEK))
     return Peek((need,), need.characters)
 
 
 def read(request: Request, site: Site) -> Translate:
     """Texts of one pair, with all options."""
     body = read_json(request.body, _TRANSLATION)
-    need = _need(body)
+    need = need_of(body)
     site.limits.check_texts(len(need.texts))
     return Translate(
-        (_translation_request(body, need),),
+        (translation_request(body, need),),
         need.characters,
         lambda results: json_answer(_document(body, results[0])),
         (need,),
@@ -238,12 +239,14 @@ def read(request: Request, site: Site) -> Translate:
     )
 
 
-def _need(body: Any) -> Need:
+def need_of(body: Any) -> Need:
+    """The pair of a body or a form, and its texts where it has some."""
+    text = getattr(body, "text", ())
     source = body.source_lang
     return Need(
         None if source is None or source.lower() == AUTO else _canonical(source),
         (_canonical(body.target_lang),),
-        (body.text,) if isinstance(body.text, str) else tuple(body.text),
+        (text,) if isinstance(text, str) else tuple(text),
     )
 
 
@@ -252,7 +255,12 @@ def _canonical(tag: str) -> str:
     return canonical_of_short(tag) if len(tag) <= MAX_TAG_CHARS else canonical(tag)
 
 
-def _translation_request(body: TranslateRequest, need: Need) -> TranslationRequest:
+def translation_request(body: TranslateRequest, need: Need) -> TranslationRequest:
+    """What the core has to do with the texts of `need`.
+
+    Raises:
+        InvalidFieldError: A term or a unit of the memory is blank.
+    """
     return TranslationRequest(
         texts=need.texts,
         # As they were sent: a deployment may list a tag in another form than the canonical one.

@@ -18,6 +18,7 @@ from dragoman_protocols.site import Site
 APIS = (
     "azure.api",
     "native",
+    "native_documents",
     "libretranslate.api",
     "deepl.api",
     "google",

@@ -173,6 +173,8 @@ def _native() -> Iterator[Field]:
         "ignore_tags[0]": {"ignore_tags": [HERE], "format": "html", "text": "<a>b</a>" * 100},
     }
     yield from _json("native", "POST", "/translate", example, optional, variants)
+    yield from _upload("native", "/documents", {"source_lang": "en", "target_lang": "de"})
+    yield Field("native", "/documents id", partial(in_target, "GET", "/documents/", after="/result"))
 
 
 def _libretranslate() -> Iterator[Field]:

@@ -1,14 +1,16 @@
 """LibreTranslate's API: calls of its requests, and answers of their results."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from dragoman_contract.languages import Languages
 from dragoman_protocols.calls import Need, Translate
 from dragoman_protocols.detection import NOTHING, Detection
+from dragoman_protocols.documents import Document
 from dragoman_protocols.errors import (
     BodyTooLargeError,
     CapacityError,
@@ -22,6 +24,7 @@ from dragoman_protocols.errors import (
     RequestError,
     TextTooLongError,
     TruncatedOutputError,
+    UnknownDocumentError,
     UnknownLanguageError,
     UpstreamError,
 )
@@ -37,7 +40,6 @@ from dragoman_protocols.libretranslate.api import (
 )
 from dragoman_protocols.libretranslate.fields import CODES
 from dragoman_protocols.libretranslate.files import (
-    FileAnswer,
     handle_download,
     peek_file,
     read_file,
@@ -290,12 +292,11 @@ def test_the_pair_of_a_file(fields: dict[str, list[str]], query: bytes, need: Ne
     )
     assert peek_file(upload(fields, query), SITE.offer) == call.peek()
     assert (call.name, call.content) == (f"a_b_{need.targets[0]}.txt", b"Hello\n")
-    assert json.loads(call.render(FileAnswer("http://pod/x", {})).body) == {
-        "translatedFileUrl": "http://pod/x"
-    }
-    assert json.loads(call.render(FileAnswer("http://pod/x", {"numbers": 2})).body)["findings"] == {
-        "numbers": 2
-    }
+    document = Document(UUID(int=10), "libretranslate", "a_de.txt", "de")
+    url = {"translatedFileUrl": f"http://localhost/download_file/{document.id}.a_de.txt"}
+    assert json.loads(call.render(document).body) == url
+    document.findings = {"numbers": 2}
+    assert json.loads(call.render(document).body) == {**url, "findings": {"numbers": 2}}
 
 
 @pytest.mark.parametrize(("name", "message"), [(None, "missing file parameter"), ("", "empty file")])
@@ -305,18 +306,32 @@ def test_a_form_without_a_file(name: str | None, message: str) -> None:
 
 
 async def test_a_download_has_the_file_s_name_and_type() -> None:
-    @dataclass
+    document = Document(UUID(int=10), "libretranslate", "a_de.txt", "de")
+    delivered: list[Document] = []
+
     class Kept:
-        name: str
-        content: bytes
+        def find(self, api: str, document_id: str) -> Document:
+            assert (api, document_id) == ("libretranslate", str(document.id))
+            return document
 
-    class Keeping:
-        def find(self, key: str) -> Kept:
-            return Kept(key, b"Hallo")
+        def result(self, _: Document) -> bytes:
+            return b"Hallo"
 
-    requested = Request("GET", "/download_file/a_de.txt", b"", [], variables={"key": "a_de.txt"})
-    found = await handle_download(requested)(Keeping())
+        def delivered(self, found: Document, _kept_s: float) -> None:
+            delivered.append(found)
+
+    def handled(name: str) -> Any:
+        key = f"{document.id}.{name}"
+        requested = Request("GET", f"/download_file/{key}", b"", [], variables={"key": key})
+        return handle_download(requested)(Kept())  # type: ignore[arg-type]
+
+    found = await handled("a_de.txt")
     headers = dict(found.headers)
     assert (found.status, found.body, headers["Content-Type"]) == (200, b"Hallo", "text/plain")
     assert headers["Content-Disposition"] == "attachment; filename=a_de.txt"
     assert headers["Access-Control-Allow-Origin"] == "*"
+    assert not delivered
+    found.delivered()
+    assert delivered == [document]
+    with pytest.raises(UnknownDocumentError):
+        await handled("b_de.txt")

@@ -2,8 +2,8 @@
 
 import pytest
 
+from dragoman_protocols.libretranslate.files import base_url
 from dragoman_protocols.messages import Request
-from dragoman_service.http.files import base_url
 
 OWN = "http://router.example:8080/"
 
@@ -31,4 +31,4 @@ OWN = "http://router.example:8080/"
 def test_the_address_that_the_client_used(headers: dict[str, str], expected: str) -> None:
     named = {"host": "router.example:8080", **headers}
     sent = [(name.encode(), value.encode()) for name, value in named.items()]
-    assert base_url(Request("POST", "/translate_file", b"", sent), "http") == expected
+    assert base_url(Request("POST", "/translate_file", b"", sent)) == expected

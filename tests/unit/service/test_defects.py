@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.http import answering
 from dragoman_service.http.app import create_app
+from dragoman_service.http.files import ReadFile
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.tracing import tracing
 from dragoman_service.settings import Settings
@@ -76,3 +77,16 @@ def test_of_any_other_path(pod: Pod, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = pod.client.get("/metrics")
     assert (answer.status_code, answer.json()["error"]["message"]) == (500, MESSAGE)
     assert pod.value("dragoman_defects_total") == 1
+
+
+def test_of_a_document_in_the_background(pod: Pod, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ReadFile, "translated", broken)
+    form = {"source_lang": "en", "target_lang": "de"}
+    with pod.client as client:
+        sent = client.post("/documents", data=form, files={"file": ("a.txt", b"Hello")}).json()
+        document = client.get(f"/documents/{sent['id']}").json()
+    assert (document["state"], document["error"]) == ("failed", NATIVE["error"])
+    assert pod.value("dragoman_defects_total") == 1
+    labels = {"model_name": "org/model", "api": "native", "outcome": "internal_error"}
+    languages = {"source": "en", "target": "de"}
+    assert pod.registry.get_sample_value("dragoman_requests_total", labels | languages) == 1

@@ -5,10 +5,10 @@ import pytest
 
 from dragoman_contract.routing import LAME_DUCK_S, REFUSED_HEADER, ROUTER_SEEN_S
 from dragoman_http.exchange import Exchange
-from dragoman_protocols.deepl.errors import DocumentNotDoneError
 from dragoman_protocols.errors import (
     CapacityError,
     CutShortError,
+    DocumentNotDoneError,
     DrainingError,
     EngineDeadError,
     NotReadyError,

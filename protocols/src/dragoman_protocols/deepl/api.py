@@ -60,7 +60,7 @@ def _information(
 
 def _document(path: str, handle: Handler, summary: str) -> Endpoint:
     operation = Operation(summary, json_or_form(types.DocumentKeyShape))
-    return Endpoint(API, Kind.DOCUMENT, path, _POST, handle=handle, in_background=True, operation=operation)
+    return Endpoint(API, Kind.DOCUMENT, path, _POST, handle=handle, operation=operation)
 
 
 ENDPOINTS = (
@@ -110,7 +110,7 @@ ENDPOINTS = (
     _document(
         "/v2/document/{document_id}/result",
         documents.handle_result,
-        "Download a translated document. This works once.",
+        "Download a translated document.",
     ),
     *(
         Endpoint(API, Kind.RESPOND, path, _ANY, respond=refuse, needs_key=False)

@@ -2,100 +2,30 @@
 
 from __future__ import annotations
 
-import math
+import hmac
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import PurePath
-from typing import Any, Protocol
+from typing import Any
 
-from dragoman_contract.routing import CHARACTERS_HEADER
 from dragoman_protocols.calls import Peek, TranslateFile
-from dragoman_protocols.deepl.errors import missing, unsupported
+from dragoman_protocols.deepl.errors import API, missing, unsupported
 from dragoman_protocols.deepl.fields import Fields, bounded_fields
 from dragoman_protocols.deepl.translate import glossary_ids, need_of, options
-from dragoman_protocols.errors import InvalidFieldError, MalformedRequestError
+from dragoman_protocols.documents import Document, Documents, State
+from dragoman_protocols.errors import InvalidFieldError, MalformedRequestError, UnknownDocumentError
 from dragoman_protocols.files import media_type, translated_ending
 from dragoman_protocols.memories import read_memory
-from dragoman_protocols.messages import Answer, Request, json_answer
+from dragoman_protocols.messages import Answer, Request, charge_headers, json_answer
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.site import Site
 
+STATES = {State.DONE: "done", State.FAILED: "error", State.CANCELLED: "error"}
+"""DeepL's words; all other states are `translating`."""
 
-class State(StrEnum):
-    """The state of a document, in DeepL's words."""
-
-    TRANSLATING = "translating"
-    DONE = "done"
-    ERROR = "error"
-
-
-@dataclass
-class Document:
-    """One document.
-
-    Args:
-        name: Of its translation.
-        characters: What it is charged for, and what counts as usage once it is done.
-        charged: Characters that answers so far have charged for it.
-        charged_share: Of the characters, where it failed: what was translated before its client cancelled it.
-        share: Of its segments, those that are translated.
-        started_s: When its translation started, on the monotonic clock.
-        findings: The number of warnings about its translation by their codes.
-    """
-
-    document_id: str
-    document_key: str
-    name: str
-    characters: int
-    state: State = State.TRANSLATING
-    error: str = ""
-    charged: int = 0
-    charged_share: float = 0.0
-    share: float = 0.0
-    started_s: float = 0.0
-    findings: Mapping[str, int] = field(default_factory=dict)
-
-    def advance(self, share: float) -> None:
-        """Set the share of its segments that are translated."""
-        self.share = share
-
-    def seconds_remaining(self, now_s: float) -> int | None:
-        """Estimated by the share that is done; None while nothing is."""
-        if not self.share:
-            return None
-        return math.ceil((now_s - self.started_s) * (1 - self.share) / self.share)
-
-
-class Documents(Protocol):
-    """Documents of a pod."""
-
-    def find(self, document_id: str, document_key: str) -> Document:
-        """A document.
-
-        Raises:
-            UnknownDocumentError: There is none of this id, or no longer, or the key is another's.
-        """
-        ...
-
-    def cancel(self, document_id: str, document_key: str) -> Document:
-        """End a document's translation, or delete what came of it.
-
-        Raises:
-            UnknownDocumentError: See `find`.
-        """
-        ...
-
-    def take(self, document_id: str, document_key: str) -> bytes:
-        """A document's translation, which is deleted.
-
-        Raises:
-            UnknownDocumentError: See `find`; or it was kept for too long.
-            DocumentNotDoneError: It is not done.
-        """
-        ...
+CANCELLED = "cancelled by its client"
 
 
 def peek(request: Request, offer: Offer) -> Peek:
@@ -138,71 +68,83 @@ def _check_output_format(output_format: str | None, ending: str) -> None:
 def uploaded(document: Document) -> Answer:
     """The answer of an upload."""
     return json_answer(
-        {"document_id": document.document_id, "document_key": document.document_key},
-        headers=charge(document),
+        {"document_id": _id(document), "document_key": document.secret},
+        headers=charge_headers(document.charge()),
     )
 
 
 def handle_state(request: Request) -> Callable[[Documents], Awaitable[Answer]]:
     """Describe a document's state."""
-    key = bounded_fields(request).required("document_key")
+    key = _key(request)
 
     async def act(documents: Documents) -> Answer:
-        found = documents.find(request.variables["document_id"], key)
-        return json_answer(state_json(found), headers=charge(found))
+        return _described(_find(documents, request, key))
 
     return act
 
 
 def handle_cancel(request: Request) -> Callable[[Documents], Awaitable[Answer]]:
     """Cancel a document, and describe its state; not DeepL's."""
-    key = bounded_fields(request).required("document_key")
+    key = _key(request)
 
     async def act(documents: Documents) -> Answer:
-        found = documents.cancel(request.variables["document_id"], key)
-        return json_answer(state_json(found), headers=charge(found))
+        found = _find(documents, request, key)
+        documents.cancel(found)
+        return _described(found)
 
     return act
 
 
 def handle_result(request: Request) -> Callable[[Documents], Awaitable[Answer]]:
-    """Answer a translated document, once."""
-    key = bounded_fields(request).required("document_key")
+    """Answer a translated document."""
+    key = _key(request)
 
     async def act(documents: Documents) -> Answer:
-        document_id = request.variables["document_id"]
-        media = media_type(documents.find(document_id, key).name)
-        return Answer(200, documents.take(document_id, key), (("Content-Type", media),))
+        found = _find(documents, request, key)
+        content = documents.result(found)
+        headers = (("Content-Type", media_type(found.name)), *charge_headers(found.charge()))
+        return Answer(200, content, headers, delivered=lambda: documents.delivered(found))
 
     return act
 
 
-def charge(document: Document) -> tuple[tuple[str, str], ...]:
-    """What an answer charges for a document: its upload for all characters; a failure takes them back once.
-
-    Of a document that its client cancelled, the share that was translated stays charged.
-    """
-    failed = document.state is State.ERROR
-    due = round(document.characters * document.charged_share) if failed else document.characters
-    change, document.charged = due - document.charged, due
-    return ((CHARACTERS_HEADER, str(change)),) if change else ()
-
-
 def state_json(document: Document) -> dict[str, Any]:
     """The body of `/v2/document/{document_id}`."""
-    described: dict[str, Any] = {"document_id": document.document_id, "status": document.state}
-    if document.state is State.TRANSLATING:
-        described["progress"] = round(document.share, 3)
-        remaining_s = document.seconds_remaining(time.monotonic())
-        if remaining_s is not None:
-            described["seconds_remaining"] = remaining_s
-    if document.state is State.DONE:
-        described["billed_characters"] = document.characters
-        if document.findings:
-            described["findings"] = document.findings
-    if document.state is State.ERROR:
-        described["message"] = described["error_message"] = document.error
+    status = STATES.get(document.state, "translating")
+    described: dict[str, Any] = {"document_id": _id(document), "status": status}
+    match document.state:
+        case State.DONE:
+            described["billed_characters"] = document.characters
+            if document.findings:
+                described["findings"] = document.findings
+        case State.FAILED | State.CANCELLED:
+            error = CANCELLED if document.error is None else str(document.error)
+            described["message"] = described["error_message"] = error
+        case _:
+            described["progress"] = round(document.share, 3)
+            remaining_s = document.seconds_remaining(time.monotonic())
+            if remaining_s is not None:
+                described["seconds_remaining"] = remaining_s
     return described
+
+
+def _described(document: Document) -> Answer:
+    return json_answer(state_json(document), headers=charge_headers(document.charge()))
+
+
+def _id(document: Document) -> str:
+    return document.id.hex.upper()
+
+
+def _key(request: Request) -> str:
+    return bounded_fields(request).required("document_key")
+
+
+def _find(documents: Documents, request: Request, key: str) -> Document:
+    found = documents.find(API.name, request.variables["document_id"])
+    if not hmac.compare_digest(found.secret.encode(), key.encode(errors="replace")):
+        raise UnknownDocumentError("Document not found")
+    return found
 
 
 def _form(request: Request) -> tuple[Upload, Fields]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dragoman_protocols import errors
 from dragoman_protocols.endpoints import Api
-from dragoman_protocols.errors import CallerError, ErrorTable, InvalidFieldError, NotReadyError, RequestError
+from dragoman_protocols.errors import CallerError, ErrorTable, InvalidFieldError, RequestError
 from dragoman_protocols.messages import Answer, Request, error_answer
 
 
@@ -21,12 +21,6 @@ class MediaTypeError(CallerError):
     """The answer cannot be written in a media type that the client accepts."""
 
     code = "media_type"
-
-
-class DocumentNotDoneError(NotReadyError):
-    """A document is still being translated; its pod is the one to send the request to again."""
-
-    started = True
 
 
 ERRORS = ErrorTable(

@@ -24,7 +24,7 @@ from dragoman_protocols.libretranslate.fields import (
     LibreTranslateRequest,
     read_fields,
 )
-from dragoman_protocols.libretranslate.files import handle_download, peek_file, read_file
+from dragoman_protocols.libretranslate.files import API_NAME, handle_download, peek_file, read_file
 from dragoman_protocols.messages import CORS_HEADERS, Answer, Request, cors_answer, error_answer
 from dragoman_protocols.multipart import MULTIPART
 from dragoman_protocols.native import speaks_libretranslate
@@ -69,7 +69,7 @@ DEFAULT_TARGET = "en"
 class LibreTranslate(Api):
     """The API."""
 
-    name = "libretranslate"
+    name = API_NAME
     key_parameters = ("api_key",)
     key_field = "api_key"
     key_place = "in the field `api_key`"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from pathlib import PurePath
-from typing import NamedTuple, Protocol
 
 from dragoman_protocols.calls import Peek, TranslateFile
-from dragoman_protocols.errors import InvalidFieldError
+from dragoman_protocols.documents import KEPT_S, Document, Documents
+from dragoman_protocols.errors import InvalidFieldError, UnknownDocumentError
 from dragoman_protocols.files import media_type
 from dragoman_protocols.libretranslate.fields import missing, read_fields
 from dragoman_protocols.memories import read_memory
@@ -17,48 +17,14 @@ from dragoman_protocols.offer import Offer
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import TranslationRequest
 
+API_NAME = "libretranslate"
 MAX_NAME_CHARS = 100
 MAX_TARGET_CHARS = 35
 
+_HOST = re.compile(r"[A-Za-z0-9_.-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
+_PREFIX = re.compile(r"(/[A-Za-z0-9_.~-]{1,100}){1,10}/?")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.\-]+")
 """Removed from a file's name, so that it is the same in every header and on every disk."""
-
-
-class KeptFile(Protocol):
-    """A translated file."""
-
-    @property
-    def name(self) -> str:
-        """For the one who saves it."""
-        ...
-
-    @property
-    def content(self) -> bytes:
-        """Its bytes."""
-        ...
-
-
-class FileAnswer(NamedTuple):
-    """What is known of a translated file.
-
-    Args:
-        findings: The number of warnings about its translation by their codes.
-    """
-
-    url: str
-    findings: Mapping[str, int]
-
-
-class Files(Protocol):
-    """The translated files of a pod."""
-
-    def find(self, key: str) -> KeptFile:
-        """A file.
-
-        Raises:
-            UnknownDocumentError: There is none, or no longer.
-        """
-        ...
 
 
 def peek_file(request: Request, offer: Offer) -> Peek:
@@ -79,29 +45,55 @@ def read_file(request: Request, site: Site) -> TranslateFile:
     name = translated_name(upload.file_name, target)
     memory = read_memory(upload.memory, need.source, target)
     wanted = TranslationRequest((), target, need.source, memory=memory)
-    return TranslateFile(name, upload.content, wanted, (need,), _translated, upload.sample)
+    url = base_url(request)
+    return TranslateFile(
+        name, upload.content, wanted, (need,), lambda document: _translated(document, url), upload.sample
+    )
 
 
-def handle_download(request: Request) -> Callable[[Files], Awaitable[Answer]]:
+def handle_download(request: Request) -> Callable[[Documents], Awaitable[Answer]]:
     """Answer a translated file, while it is kept."""
-    key = request.variables["key"]
+    document_id, _, name = request.variables["key"].partition(".")
 
-    async def act(files: Files) -> Answer:
-        found = files.find(key)
-        media = media_type(found.name)
+    async def act(documents: Documents) -> Answer:
+        found = documents.find(API_NAME, document_id)
+        if found.name != name:
+            raise UnknownDocumentError("no such file; translated files are kept for half an hour")
         headers = (
-            ("Content-Type", media),
-            ("Content-Disposition", f"attachment; filename={found.name}"),
+            ("Content-Type", media_type(name)),
+            ("Content-Disposition", f"attachment; filename={name}"),
             ("X-Content-Type-Options", "nosniff"),
         )
-        return Answer(200, found.content, CORS_HEADERS + headers)
+        content = documents.result(found)
+        return Answer(
+            200, content, CORS_HEADERS + headers, delivered=lambda: documents.delivered(found, KEPT_S)
+        )
 
     return act
 
 
-def _translated(file: FileAnswer) -> Answer:
-    findings = {"findings": file.findings} if file.findings else {}
-    return cors_answer({"translatedFileUrl": file.url, **findings})
+def _translated(document: Document, base_url: str) -> Answer:
+    url = f"{base_url}download_file/{document.id}.{document.name}"
+    findings = {"findings": document.findings} if document.findings else {}
+    return cors_answer({"translatedFileUrl": url, **findings})
+
+
+def base_url(request: Request) -> str:
+    """Scheme, host and prefix of the client's address for the pod, with a slash at the end.
+
+    From `X-Forwarded-Proto`, `-Host` and `-Prefix`, which routers and ingresses set, and else from the request itself.
+    A client could set them, and gets an address of its own choice back, as with `Host`.
+    """
+    proto, host, prefix = (_first(request, f"x-forwarded-{name}") for name in ("proto", "host", "prefix"))
+    scheme = proto.lower() if proto.lower() in ("http", "https") else request.scheme
+    host = host if _HOST.fullmatch(host) else request.text_header("host") or "localhost"
+    prefix = prefix if _PREFIX.fullmatch(prefix) else ""
+    return f"{scheme}://{host}{prefix.rstrip('/')}/"
+
+
+def _first(request: Request, name: str) -> str:
+    """The value that the proxy nearest to the client set."""
+    return (request.text_header(name) or "").partition(",")[0].strip()
 
 
 def translated_name(name: str, target: str) -> str:

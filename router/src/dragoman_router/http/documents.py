@@ -16,6 +16,7 @@ from dragoman_router.routing.placement import in_scope
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _DOCUMENTS = (
     re.compile(r"/v2/document/([0-9A-Fa-f]{32})(?:/result|/cancel)?"),
+    re.compile(r"/documents/([0-9a-f]{32})(?:/result)?"),
     re.compile(rf"/download_file/({_UUID})\.[\w.\-]{{1,200}}", re.A),
 )
 """Paths of documents that pods have."""

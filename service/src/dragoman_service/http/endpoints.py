@@ -34,8 +34,14 @@ from dragoman_service.engine.protocol import Phase
 from dragoman_service.files.kinds import is_read_apart
 from dragoman_service.http.answering import Answering, Stream, Work, in_thread_if_long
 from dragoman_service.http.chat import ChatWork
-from dragoman_service.http.documents import MAX_CONCURRENT, Documents
-from dragoman_service.http.files import Files, FileWork, ReadFile, read_file
+from dragoman_service.http.documents import (
+    MAX_CONCURRENT,
+    BackgroundDocuments,
+    DocumentStore,
+    FileWork,
+    new_document,
+)
+from dragoman_service.http.files import ReadFile, read_file
 from dragoman_service.http.glossaries import GlossaryTerms
 
 MAX_CONCURRENT_REQUESTS = 8
@@ -122,8 +128,8 @@ class Endpoints:
         self._lifecycle = answering.lifecycle
         self._max_file_bytes = max(answering.max_body_bytes, MAX_FILE_BYTES)
         self._for_files = replace(answering, max_body_bytes=self._max_file_bytes)
-        self._files = Files(self._lifecycle.unfetched)
-        self._documents = Documents(answering)
+        self._documents = DocumentStore(self._lifecycle.unfetched)
+        self._background = BackgroundDocuments(answering, self._documents)
         self._uploads = asyncio.Semaphore(MAX_CONCURRENT)
         self._apart = ThreadPoolExecutor(MAX_APART, thread_name_prefix="file")
 
@@ -133,10 +139,11 @@ class Endpoints:
             await self._app(scope, receive, send)
             return
         request = Request(scope["method"], scope["path"], scope["query_string"], scope["headers"])
+        request.scheme = scope.get("scheme", "http")
         self._record_router(request)
         send = self._closing(send)
         connection = scope.get("extensions", {}).get(EXTENSION)
-        exchange = Exchange(request, receive, send, scope.get("scheme", "http"), connection)
+        exchange = Exchange(request, receive, send, connection)
         try:
             endpoint = recognise(request)
             if endpoint is None:
@@ -189,7 +196,7 @@ class Endpoints:
                 answered = await in_thread_if_long(len(request.body), lambda: handle(request))
                 if endpoint.kind is Kind.GLOSSARIES:
                     return await answered(self._glossaries.store)
-                return await answered(self._documents if endpoint.in_background else self._files)
+                return await answered(self._documents)
             case Kind.FILE:
                 return await self._upload(exchange)
             case Kind.TRANSLATE:
@@ -222,12 +229,13 @@ class Endpoints:
         return TranslationWork(tuple(added), call)
 
     async def _upload(self, exchange: Exchange) -> Answer | None:
-        if self._uploads.locked() or self._documents.full:
+        if self._uploads.locked() or self._background.full:
             raise CapacityError(f"{MAX_CONCURRENT} files are being translated")
 
         async def work() -> Work:
             call, file = await self._file(exchange)
-            return FileWork(call, file, exchange, self._files)
+            document = new_document(exchange.endpoint.api.name, call, exchange.request)
+            return FileWork(call, file, document, self._documents)
 
         async with self._uploads:
             if not exchange.endpoint.in_background:
@@ -235,7 +243,8 @@ class Endpoints:
             request, api = exchange.request, exchange.endpoint.api.name
             request.body = await read_body(exchange.receive, self._max_file_bytes)
             call, file = await self._file(exchange)
-            return call.render(await self._documents.start(api, call.name, file, request))
+            document = new_document(api, call, request)
+            return call.render(await self._background.start(document, file, request))
 
     async def _file(self, exchange: Exchange) -> tuple[TranslateFile, ReadFile]:
         """The call, and the file with the terms of its glossaries; raises `CallerError`."""

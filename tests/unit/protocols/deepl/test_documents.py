@@ -1,6 +1,8 @@
 """Uploads, and the states of documents."""
 
 from contextlib import suppress
+from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import example, given
@@ -8,14 +10,16 @@ from hypothesis import strategies as st
 
 from dragoman_protocols.calls import Need, Peek, TranslateFile
 from dragoman_protocols.deepl import documents
-from dragoman_protocols.deepl.documents import Document, State, charge, state_json
-from dragoman_protocols.errors import CallerError, InvalidFieldError, MalformedRequestError
+from dragoman_protocols.deepl.documents import CANCELLED, state_json
+from dragoman_protocols.documents import Document, State
+from dragoman_protocols.errors import CallerError, InvalidFieldError, MalformedRequestError, RequestError
 from dragoman_protocols.messages import Request
 from dragoman_protocols.multipart import Upload, read_form
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.site import Limits, Site
 
 SITE = Site(offer_of([()]), (), ("m",), Limits(3, 1_000_000))
+ID = UUID(int=10)
 MULTIPART = "multipart/form-data; boundary=x"
 
 
@@ -131,39 +135,21 @@ def test_any_upload_is_read_or_refused_as_the_callers_error(body: bytes, content
         read(body, content_type)
 
 
-def test_a_document_is_charged_once_and_a_failure_takes_it_back_once() -> None:
-    document = Document("id", "key", "a.txt", 7)
-    assert [value for _, value in charge(document)] == ["7"]
-    assert charge(document) == ()
-    document.state = State.ERROR
-    assert [value for _, value in charge(document)] == ["-7"]
-    assert charge(document) == ()
-
-
-def test_the_time_that_remains_is_estimated_by_the_share_that_is_done() -> None:
-    document = Document("id", "key", "a.txt", 7, started_s=100.0)
-    assert document.seconds_remaining(200.0) is None
-    document.advance(0.25)
-    assert document.seconds_remaining(110.0) == 30
-    document.advance(1.0)
-    assert document.seconds_remaining(111.0) == 0
-
-
-def test_a_cancelled_document_is_charged_for_what_was_translated() -> None:
-    document = Document("id", "key", "a.txt", 100)
-    assert [value for _, value in charge(document)] == ["100"]
-    document.state, document.charged_share = State.ERROR, 0.25
-    assert [value for _, value in charge(document)] == ["-75"]
-    assert charge(document) == ()
+def document(state: State = State.TRANSLATING, **fields: Any) -> Document:
+    return Document(ID, "deepl", "a.txt", "de", secret="key", characters=7, state=state, **fields)
 
 
 @pytest.mark.parametrize(
     ("state", "described"),
     [
+        (State.QUEUED, {"status": "translating", "progress": 0.0}),
         (State.TRANSLATING, {"status": "translating", "progress": 0.0}),
         (State.DONE, {"status": "done", "billed_characters": 7}),
-        (State.ERROR, {"status": "error", "message": "why", "error_message": "why"}),
+        (State.FAILED, {"status": "error", "message": "why", "error_message": "why"}),
+        (State.CANCELLED, {"status": "error", "message": CANCELLED, "error_message": CANCELLED}),
     ],
 )
 def test_the_state_has_deepls_shape(state: State, described: dict[str, object]) -> None:
-    assert state_json(Document("id", "key", "a.txt", 7, state, "why")) == {"document_id": "id", **described}
+    error = RequestError("why") if state is State.FAILED else None
+    found = state_json(document(state, error=error))
+    assert found == {"document_id": ID.hex.upper(), **described}

@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from prometheus_client import CollectorRegistry
 from tests.unit.service.files.documents import DOCUMENTS
 
+from dragoman_protocols.documents import result_name
 from dragoman_protocols.errors import BrokenFileError
 from dragoman_protocols.files import FILE_ENDINGS
 from dragoman_protocols.translation import TranslationRequest
@@ -21,7 +22,6 @@ from dragoman_service.engine.protocol import Chunk, Finish
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.kinds import read
-from dragoman_service.http.files import result_name
 from dragoman_service.prompts.families import prompt_family
 from dragoman_service.text.pieces import MARKER
 
