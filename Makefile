@@ -65,7 +65,7 @@ search: $(VENV)/.test  ## property tests on new, random examples; the other targ
 soak: $(VENV)/.test  ## a short soak, memory, and an hour of load and random faults (SECONDS=3600 SEED=1): build/soak-SEED.json
 	@mkdir -p build
 	$(BIN)/python -m pytest -m soak --ignore=tests/images
-	$(BIN)/python bench/soak/run.py --seconds $(SECONDS) --seed $(SEED) --json build/soak-$(SEED).json
+	$(BIN)/python bench/faults/soak.py --seconds $(SECONDS) --seed $(SEED) --json build/soak-$(SEED).json
 
 reference: $(VENV)/.check  ## write the generated pages of the documentation
 	$(BIN)/python docs/generate.py

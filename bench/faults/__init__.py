@@ -1,1 +1,1 @@
-"""What the runs with faults share: cluster, processes, client, requests (`bench/router/chaos.py`, `bench/soak`)."""
+"""Runs with faults: `chaos.py` has each fault once in turn, `soak.py` random ones for an hour."""

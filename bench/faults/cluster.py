@@ -1,21 +1,23 @@
-"""A local cluster for one run, and the way to its API that can be cut."""
+"""A local cluster for one run, its processes, and the way to its API that can be cut."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import yaml
 from kubernetes.aio.client import ApiClient
 
-from dragoman_bench.line import Line
 from dragoman_devcluster.lifecycle import bring_up, take_down
 from dragoman_devcluster.node.backoff import Backoff
 from dragoman_devcluster.options import ClusterOptions
-from dragoman_devcluster.state import Supervisor
+from dragoman_devcluster.state import Supervisor, born
 from dragoman_kube.config import configuration
+from faults.line import Line
+
+API_PROGRAMS = {"embedded": "dragoman_devcluster.api", "kube-apiserver": "kube-apiserver"}
 
 
 @asynccontextmanager
@@ -49,3 +51,32 @@ async def local_cluster(
             yield client, line, supervisor
     finally:
         take_down(options.dir)
+
+
+def api_server(kind: str, state: Path) -> int | None:
+    """The API server of the cluster with a state directory."""
+    mark = str(state.resolve())
+    for process, words in processes():
+        serves = API_PROGRAMS[kind] in {Path(word).name for word in words[:3]}
+        if serves and any(mark in word for word in words):
+            return process
+    return None
+
+
+def main_process(container_id: str) -> int:
+    """The main process of a container of the local cluster, by the id in its pod's status.
+
+    Raises:
+        RuntimeError: It has ended.
+    """
+    process = int(container_id.removeprefix("process://"))
+    if born(process) is None:
+        raise RuntimeError(f"container {container_id} has ended")
+    return process
+
+
+def processes() -> Iterator[tuple[int, list[str]]]:
+    """All processes: id and command line."""
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            yield int(place.name), (place / "cmdline").read_text(errors="replace").split("\0")

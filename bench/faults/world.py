@@ -22,9 +22,9 @@ from kubernetes.aio.client import (
     CustomObjectsApi,
 )
 
-from dragoman_bench.line import Line
 from dragoman_devcluster.ports import free_port
 from dragoman_operator.api.crd import custom_resource_definition
+from faults.line import Line
 
 PLACE = ("dragoman.io", "v1alpha1", "default", "translationdeployments")
 NAME = "demo"

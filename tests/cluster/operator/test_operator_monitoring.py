@@ -16,9 +16,6 @@ from typing import Any
 import httpx
 import pytest
 import yaml
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "bench"))
-
 from faults.prometheus import PROMETHEUS, Prometheus
 from tests.support.servers import RouterProcess
 

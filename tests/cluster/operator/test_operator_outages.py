@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
+from faults.line import Line
 
-from dragoman_bench.line import Line
 from dragoman_kube.kinds import DEPLOYMENT, HPA, LEASE, SERVICE
 from dragoman_operator.observed.snapshot import CHILD_KINDS
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -13,9 +12,6 @@ from typing import Any
 
 import aiohttp
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "bench"))
-
 from faults.prometheus import PROMETHEUS, Prometheus
 
 from dragoman_kube.kinds import DEPLOYMENT

@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.cluster
 
-CHAOS = Path(__file__).parents[3] / "bench/router/chaos.py"
+CHAOS = Path(__file__).parents[3] / "bench/faults/chaos.py"
 
 
 @pytest.mark.timeout(600)

@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 
-SOAK = Path(__file__).parents[3] / "bench/soak/run.py"
+SOAK = Path(__file__).parents[3] / "bench/faults/soak.py"
 
 
 @pytest.mark.timeout(900)

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "bench"))
-
 from faults.client import Client
 from faults.questions import Question, lengthened, numbered_at
 from faults.sending import Outcome, Patience, send

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import datetime
-import sys
-from pathlib import Path
-
-from kubernetes.aio.client import V1ContainerStatus, V1ObjectMeta, V1Pod, V1PodStatus
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "bench"))
 
 from faults.world import staying
+from kubernetes.aio.client import V1ContainerStatus, V1ObjectMeta, V1Pod, V1PodStatus
 
 
 def pod(name: str, *, container: str | None = "c", ready: bool = True, leaving: bool = False) -> V1Pod:

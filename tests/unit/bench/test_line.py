@@ -5,7 +5,7 @@ import socket
 import struct
 from contextlib import suppress
 
-from dragoman_bench.line import Line
+from faults.line import Line
 
 AT_ONCE = struct.pack("ii", 1, 0)
 """SO_LINGER by which closing a socket resets its connection, as the death of a process with unread data does."""

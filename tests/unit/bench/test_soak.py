@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "bench"))
-
-from soak.growth import SHORTEST_S, WARM_UP_S, Lifetime, grown, growth
-from soak.reading import ROUTER_GAUGES, summed
-from soak.schedule import CALM_S, KINDS, schedule
+from faults.growth import SHORTEST_S, WARM_UP_S, Lifetime, grown, growth
+from faults.reading import ROUTER_GAUGES, summed
+from faults.schedule import CALM_S, KINDS, schedule
 
 HOUR_S = 3600.0
 

@@ -10,12 +10,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from faults.processes import main_process
+from faults.cluster import main_process
+from faults.load import Load
 from faults.prometheus import Prometheus
+from faults.schedule import Fault
 from faults.world import World
-
-from soak.load import Load
-from soak.schedule import Fault
 
 DRAIN_S = 120.0
 """Longest time from a router's SIGTERM to its end: notice and drain timeout together are 65 s."""
@@ -35,11 +34,15 @@ class Injector:
     """What is done to the world, fault by fault.
 
     Args:
+        rate: Requests a second of the steady load.
         prometheus: The one that an object's autoscaler reads; None where there is none.
     """
 
-    def __init__(self, world: World, names: Sequence[str], load: Load, prometheus: Prometheus | None) -> None:
+    def __init__(
+        self, world: World, names: Sequence[str], load: Load, rate: float, prometheus: Prometheus | None
+    ) -> None:
         self._world, self._names, self._load, self._prometheus = world, names, load, prometheus
+        self._rate = rate
         self._locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._stopped: dict[str, int] = {}
         self._edits = 0
@@ -193,7 +196,7 @@ class Injector:
         return name
 
     async def _burst(self, rate_ratio: float, seconds: float) -> str:
-        rate = self._load.rate * rate_ratio
+        rate = self._rate * rate_ratio
         await self._load.send(rate, seconds, "burst")
         return f"{rate:.0f} requests a second more"
 

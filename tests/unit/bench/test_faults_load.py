@@ -1,20 +1,14 @@
-"""The chaos run: its counts, its texts, and the work of its engines."""
+"""The load of the runs with faults: its counts, its texts, and the work of the engines."""
 
 from __future__ import annotations
 
-import sys
 from itertools import islice
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "bench"))
-sys.path.insert(0, str(Path(__file__).parents[3] / "bench" / "router"))
-
-import chaos_load
-from chaos_engines import work_of
+from faults import load as loads
+from faults.engines import work_of
 from faults.questions import Question, known_to_the_model, numbered, spoken, translated_twice
-from faults.sending import Outcome
+from faults.sending import Outcome, Patience
 
 from dragoman_service.text.guards import Expectation, check
 
@@ -25,21 +19,26 @@ async def test_outcomes_are_counted_for_their_phase(monkeypatch):
         "b": Outcome(lost="503"),
         "c": Outcome(wrong="half", reconnected=2),
     }
+    patience = Patience(attempts=4)
 
-    async def send(client, question, ports, patience):
-        assert patience.attempts == 4
+    async def send(client, question, ports, given):
+        assert given is patience
         return outcomes[question.text]
 
-    monkeypatch.setattr(chaos_load, "send", send)
-    load = chaos_load.Load(1, [1, 2], numbered())
-    load.begin("all")
-    for text in outcomes:
-        await load.send(Question(text, "en", "de", ""), 0, load.phases[0])
-    load.finish()
-    row = load.phases[0].row()
-    assert (row["sent"], row["lost"], row["wrong"], row["reconnected"]) == (3, 1, 1, 2)
-    assert row["why"] == ["503", "half"]
-    assert row["p50_ms"] == 100.0
+    monkeypatch.setattr(loads, "send", send)
+    load = loads.Load([1, 2], 1, patience)
+    for phase, texts in {"calm": "ab", "SIGKILL": "c"}.items():
+        load.begin(phase)
+        for text in texts:
+            await load.one(Question(text, "en", "de", ""), "steady")
+    await load.finish()
+    calm, killed = (phase.row() for phase in load.phases)
+    counted = ("phase", "sent", "ok", "lost", "wrong", "reconnected")
+    assert [calm[name] for name in counted] == ["calm", 2, 1, 1, 0, 0]
+    assert [killed[name] for name in counted] == ["SIGKILL", 1, 0, 0, 1, 2]
+    assert [trouble["why"] for trouble in calm["troubles"]["lost"]] == ["503"]
+    assert calm["p50_s"] == 0.1
+    assert killed["p50_s"] == 0
 
 
 def test_no_text_is_sent_twice():

@@ -1,7 +1,7 @@
 """Requests at a steady rate while everything under the router is replaced, killed or cut off.
 
-    python bench/router/chaos.py [--rate 200] [--seconds 180] [--api embedded|kube-apiserver] [--json FILE]
-    python bench/router/chaos.py --engine vllm [--rate 3] [--replicas 2] [--json FILE]
+    python bench/faults/chaos.py [--rate 200] [--seconds 180] [--api embedded|kube-apiserver] [--json FILE]
+    python bench/faults/chaos.py --engine vllm [--rate 3] [--replicas 2] [--json FILE]
 
 A local cluster, the real operator, two routers, and engines that are scripted or vLLM on the CPU. Each request carries
 a text of its own (vLLM's come again after some minutes), and one answer is right: the text reversed, or its known
@@ -15,6 +15,7 @@ import argparse
 import asyncio
 import itertools
 import json
+import math
 import os
 import sys
 import tempfile
@@ -24,21 +25,22 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from chaos_engines import Engines, scripted, vllm, work_of
-from chaos_load import Load, Phase
-from chaos_world import OUTAGE_S, ChaosWorld
+from dragoman_bench.machine import machine
+from faults.chaos_world import OUTAGE_S, ChaosWorld
 from faults.client import Client
 from faults.cluster import local_cluster
+from faults.engines import Engines, scripted, vllm, work_of
+from faults.load import Counts, Load
 from faults.questions import Question, known_to_the_model, numbered, spoken, translated_twice
-from faults.sending import PATH
+from faults.sending import PATH, Patience
 from faults.world import NAME
 
-from dragoman_bench.machine import machine
-
 COLUMNS = (
-    *("lasted_s", "sent", "per_s", "lost", "wrong", "reconnected", "retried"),
-    *("p50_ms", "p99_ms", "max_ms"),
+    *("lasted_s", "sent", "per_s", "lost", "wrong", "reconnected", "resent"),
+    *("p50_s", "p99_s", "max_s"),
 )
+PATIENCE = Patience(attempts=4, waits=False)
+"""A caller gives up after four broken connections, each at another router, and at the first refusal."""
 
 
 async def chaos(world: ChaosWorld, options: argparse.Namespace, engines: Engines) -> dict[str, Any]:
@@ -65,9 +67,9 @@ async def chaos(world: ChaosWorld, options: argparse.Namespace, engines: Engines
         (f"API gone for {OUTAGE_S:g} s", world.cut_off),
         ("calm again", None),
     ]
-    load = Load(options.rate, world.ports[:2], questions)
+    load = Load(world.ports[:2], 1, PATIENCE, lambda: next(questions))
     load.begin(steps[0][0])
-    sending = asyncio.create_task(load.run())
+    sending = asyncio.create_task(load.send(options.rate, math.inf, "steady"))
     loop = asyncio.get_running_loop()
     try:
         for name, step in steps:
@@ -81,11 +83,12 @@ async def chaos(world: ChaosWorld, options: argparse.Namespace, engines: Engines
         sending.cancel()
         with suppress(asyncio.CancelledError):
             await sending
+        await load.finish()
     return figures(options, engines, load.phases, tried)
 
 
 def figures(
-    options: argparse.Namespace, engines: Engines, phases: list[Phase], tried: dict[str, int]
+    options: argparse.Namespace, engines: Engines, phases: list[Counts], tried: dict[str, int]
 ) -> dict[str, Any]:
     """What is written down."""
     rows = [phase.row() for phase in phases]
@@ -159,8 +162,8 @@ def main() -> int:
     print(f"{'phase':36}" + "".join(f"{name:>12}" for name in COLUMNS))
     for row in found["phases"]:
         print(f"{row['phase']:36}" + "".join(f"{row[name]:>12}" for name in COLUMNS))
-        for why in row["why"]:
-            print(f"    {why}")
+        for trouble in [*row["troubles"]["lost"][:3], *row["troubles"]["wrong"][:3]]:
+            print(f"    {trouble['why']}")
     if "work" in found:
         print("engines: " + ", ".join(f"{count} {name}" for name, count in found["work"].items()))
     if options.json:

@@ -1,6 +1,6 @@
 """An hour of requests while random faults happen: nothing is lost, nothing grows, and all goes back to zero.
 
-    python bench/soak/run.py [--seconds 3600] [--rate 50] [--seed N] [--api embedded|kube-apiserver]
+    python bench/faults/soak.py [--seconds 3600] [--rate 50] [--seed N] [--api embedded|kube-apiserver]
                              [--json FILE] [--dir DIRECTORY] [--every 10,30]
 
 A local cluster, the real operator, two routers, and two objects with scripted engines whose replicas the operator
@@ -29,17 +29,16 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from faults.cluster import local_cluster
-from faults.processes import api_server
-from faults.prometheus import PROMETHEUS, Prometheus
-from faults.world import World
-
 from dragoman_bench.machine import machine
-from soak.growth import LIMITS, SHORTEST_S, WARM_UP_S, grown
-from soak.injection import Injector
-from soak.load import Load
-from soak.reading import Reader
-from soak.schedule import EVERY_S, schedule
+from faults.cluster import api_server, local_cluster
+from faults.growth import LIMITS, SHORTEST_S, WARM_UP_S, grown
+from faults.injection import Injector
+from faults.load import Load
+from faults.prometheus import PROMETHEUS, Prometheus
+from faults.reading import Reader
+from faults.schedule import EVERY_S, schedule
+from faults.sending import Patience
+from faults.world import World
 
 DIRECT, BY_PROMETHEUS = "demo", "measured"
 NAMES = (DIRECT, BY_PROMETHEUS)
@@ -123,8 +122,8 @@ class Soak:
             world.routers = [world.start_router(at) for at in (0, 1)]
             for at in (0, 1):
                 await world.router_ready(at)
-            load = Load(options.rate, world.ports[:2], options.seed)
-            injector = Injector(world, NAMES, load, self._prometheus)
+            load = Load(world.ports[:2], options.seed, Patience())
+            injector = Injector(world, NAMES, load, options.rate, self._prometheus)
             await self._under_load(load, injector)
             leftovers = await self._emptied(load, injector)
         finally:

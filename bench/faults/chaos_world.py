@@ -11,12 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import aiohttp
-from faults.processes import api_server, main_process
-from faults.world import PLACE, World
 from kubernetes.aio.client import ApiClient
 from kubernetes.aio.client.exceptions import ApiException
 
-from dragoman_bench.line import Line
+from faults.cluster import api_server, main_process
+from faults.line import Line
+from faults.world import PLACE, World
 
 OUTAGE_S = 6.0
 MAX_QUEUED = 20_000

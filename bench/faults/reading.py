@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import aiohttp
-from faults.processes import main_process
-from faults.world import Pod, World
 
 from dragoman_contract.http import ENGINE_PORT, METRICS_PATH
 from dragoman_devcluster.state import born
 from dragoman_tune.scrape import parsed
 from dragoman_tune.server import resident_bytes
-from soak.growth import Lifetime
+from faults.cluster import main_process
+from faults.growth import Lifetime
+from faults.world import Pod, World
 
 TIMEOUT_S = 5.0
 ESTABLISHED = "01"

@@ -1,1 +1,0 @@
-"""An hour of load and random faults; `run.py` starts it."""
