@@ -17,7 +17,6 @@ from dragoman_contract.metrics import by_section
 from dragoman_operator import metric_definitions as metrics_of_operators
 from dragoman_operator.api.crd import custom_resource_definition
 from dragoman_operator.api.fields import DURATION_PATTERN
-from dragoman_operator.api.v1alpha1 import FORMER_SPEC
 from dragoman_operator.settings import Settings as OperatorSettings
 from dragoman_protocols.routes import ENDPOINTS
 from dragoman_router import metric_definitions as metrics_of_routers
@@ -162,10 +161,6 @@ def custom_resource() -> dict[str, str]:
         if name not in small
     }
     scaling = [sections.pop(name) for name in SCALING]
-    former = (
-        (code(f"spec.{group}.{name}"), code(f"spec.{group}.{new}"))
-        for (group, name), new in FORMER_SPEC.items()
-    )
     general = page(
         "TranslationDeployment",
         "A TranslationDeployment is a translation model and the pods that serve it. The operator creates these pods.",
@@ -179,8 +174,6 @@ def custom_resource() -> dict[str, str]:
         section("spec", {**spec, "properties": small}),
         *sections.values(),
         f"## Rules for several sections\n\n{REJECTED}\n\n{messages(across)}",
-        "## Deprecated fields\n\nDeprecated fields still work. If both fields are set, the new one applies.\n\n"
-        + table(("deprecated", "new"), former),
     )
     of_scaling = page(
         "TranslationDeployment: scaling, tuning, rollouts",
@@ -218,12 +211,10 @@ def section(path: str, schema: dict[str, Any], *, written_by_users: bool = True)
 
 
 def fields(schema: dict[str, Any], prefix: str = "") -> Iterator[Sequence[str]]:
-    """A row for each field, those of objects and of lists of objects after them; none for deprecated ones."""
+    """A row for each field, those of objects and of lists of objects after them."""
     required = schema.get("required", ())
     for name, field in schema.get("properties", {}).items():
         description = field.get("description", "")
-        if description.startswith("Deprecated: use"):
-            continue
         stripped = description.removeprefix("Required. ")
         inner = field.get("items", field)
         default = code(field["default"]) if field.get("default", {}) != {} else ""
@@ -255,13 +246,9 @@ def kind(field: dict[str, Any]) -> str:
 
 
 def messages(found: Iterable[dict[str, str]]) -> str:
-    """The messages of rules as a list, each once; without those about deprecated fields, and what the table says."""
+    """The messages of rules as a list, each once, without what the table says."""
     texts = dict.fromkeys(rule["message"] for rule in found)
-    return "\n".join(
-        f"- {plain(text)}"
-        for text in texts
-        if " is now " not in text and not text.endswith(": Field required")
-    )
+    return "\n".join(f"- {plain(text)}" for text in texts if not text.endswith(": Field required"))
 
 
 def rules(schema: dict[str, Any]) -> Iterator[dict[str, str]]:

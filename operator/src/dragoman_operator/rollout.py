@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from dragoman_kube.kinds import DEPLOYMENT
-from dragoman_kube.objects import annotations_of, condition_of, created_at, is_deleting, is_true
+from dragoman_kube.objects import condition_of, created_at, is_deleting, is_true
 from dragoman_kube.times import parse_time
 from dragoman_operator.api.labels import ENGINE_CONTAINER, FETCH_CONTAINER
 from dragoman_operator.api.pods import Rollout
@@ -31,9 +31,6 @@ MAX_FAILURES = 2
 """Failures of an engine, or of its download, that count as permanent."""
 STUCK_AFTER_S = 60.0
 """Time after which an image that cannot be pulled, or a missing Secret, ConfigMap or volume, counts as permanent."""
-
-REVISION = "deployment.kubernetes.io/revision"
-"""Annotation of a Deployment, and of its ReplicaSet with the same template."""
 
 _AT_ONCE = frozenset({"DownloadFailed", "EngineFailed", "OOMKilled"})
 _LATER = frozenset({"ImagePullFailed", "CreateContainerError", "FailedMount"})
@@ -62,46 +59,26 @@ class Kept:
     reason: str | None = None
 
 
-def version_to_keep(version: Version, observed: Observed, generation: int) -> Kept | None:
-    """The version to keep instead of `version`, that of the spec; None if the latter may be rolled out.
-
-    `generation` is that of the spec.
-    """
+def version_to_keep(version: Version, observed: Observed) -> Kept | None:
+    """The version to keep instead of `version`, that of the spec; None if the latter may be rolled out."""
     rollout = observed.status.get("rollout") or {}
     good = str(rollout.get("lastReadyTemplateHash") or "")
     former = next((found for found in observed.replica_sets if good and template_hash(found) == good), None)
     if former is None:
         return None
     template = _plain(former, version.template)
-    # Statuses of operators without sources: the spec has not changed since the last one.
-    unchanged = "lastReadySource" not in rollout and observed.status.get("observedGeneration") == generation
-    failed = rollout.get("failedTemplateDigest")
-    if failed == version.source or (failed and unchanged):
+    if rollout.get("failedTemplateDigest") == version.source:
         return Kept(template, str(rollout.get("reason") or ""))
     # The spec has the working version again: no rollback is needed.
     if is_superset(template, version.template):
         return None
-    if rollout.get("lastReadySource") == version.source or (
-        unchanged and _is_current(former, observed) and _images(template) == _images(version.template)
-    ):
+    if rollout.get("lastReadySource") == version.source:
         return Kept(template)
     if not replaces(observed):
         return None
     newer = [pod for pod in observed.pods if template_hash(pod) != good]
     failure = permanent_failure(newer, observed)
     return Kept(template, failure.message) if failure else None
-
-
-def _is_current(replica_set: Manifest, observed: Observed) -> bool:
-    """Whether it has the Deployment's template."""
-    deployment = observed.children.get(DEPLOYMENT) or {"metadata": {}}
-    seen = (deployment.get("status") or {}).get("observedGeneration", 0)
-    revisions = [annotations_of(found).get(REVISION) for found in (deployment, replica_set)]
-    return seen >= deployment["metadata"].get("generation", 1) and revisions[0] == revisions[1]
-
-
-def _images(template: Mapping[str, Any]) -> list[str]:
-    return [container.get("image", "") for container in (template.get("spec") or {}).get("containers") or ()]
 
 
 def _plain(replica_set: Manifest, template: Mapping[str, Any]) -> dict[str, Any]:

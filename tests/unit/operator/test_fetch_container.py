@@ -115,12 +115,12 @@ def test_an_operator_that_adds_it_replaces_no_running_pods() -> None:
     version = Version(template, source_digest(td, "engine:1"))
     status = {"rollout": {"lastReadyTemplateHash": "old", "lastReadySource": version.source}}
     observed = replace(make_observed(td), status=status, replica_sets=(replica_set,))
-    kept = version_to_keep(version, observed, td.generation)
+    kept = version_to_keep(version, observed)
     assert kept is not None
     assert "initContainers" not in kept.template["spec"]
     changed = make_td(model=model("hf://org/name", revision="v2"))
     version = Version(pod_template(changed, "engine:1"), source_digest(changed, "engine:1"))
-    assert version_to_keep(version, observed, changed.generation) is None
+    assert version_to_keep(version, observed) is None
 
 
 def test_the_command_reads_every_argument() -> None:

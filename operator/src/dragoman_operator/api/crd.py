@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import copy
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,14 +13,7 @@ from pydantic import BaseModel
 from dragoman_contract.kubernetes import GROUP, KIND, PLURAL, VERSION
 from dragoman_operator.api.fields import Rule, SpecModel
 from dragoman_operator.api.status import Status
-from dragoman_operator.api.v1alpha1 import (
-    FORMER_SPEC,
-    FORMER_SPEC_VALUES,
-    FORMER_STATUS,
-    OBJECT_RULES,
-    Fields,
-    TranslationDeploymentSpec,
-)
+from dragoman_operator.api.v1alpha1 import OBJECT_RULES, TranslationDeploymentSpec
 
 Schema = dict[str, Any]
 
@@ -93,10 +85,6 @@ def structural(model: type[BaseModel]) -> Schema:
 
 
 def _object_schema() -> Schema:
-    spec, status = structural(TranslationDeploymentSpec), structural(Status)
-    _accept(spec, FORMER_SPEC)
-    _accept_values(spec)
-    _accept(status, FORMER_STATUS)
     return {
         "type": "object",
         "description": "A translation model and the pods that serve it.",
@@ -105,46 +93,11 @@ def _object_schema() -> Schema:
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
             "metadata": {"type": "object"},
-            "spec": spec,
-            "status": status,
+            "spec": structural(TranslationDeploymentSpec),
+            "status": structural(Status),
         },
         "x-kubernetes-validations": _validations(OBJECT_RULES),
     }
-
-
-def _accept(schema: dict[str, Any], fields: Fields) -> None:
-    """Add the former names to the schema of a spec or status, with the rules of the new ones.
-
-    Without defaults: the API server would fill them in, and they would be taken for the user's.
-    """
-    for (group, former), name in fields.items():
-        node = schema["properties"][group]
-        described = copy.deepcopy(node["properties"][name])
-        described.pop("default", None)
-        described["description"] = f"Deprecated: use {name}, which takes precedence."
-        node["properties"][former] = described
-        rules = node.setdefault("x-kubernetes-validations", [])
-        for rule in list(rules):
-            if f"self.{name}" in rule["rule"]:
-                message = rule["message"].replace(
-                    f"{group}.{name}", f"{group}.{former} is now {group}.{name} and"
-                )
-                rules.append(
-                    {"rule": rule["rule"].replace(f"self.{name}", f"self.{former}"), "message": message}
-                )
-        if name in node.get("required", ()):
-            node["required"].remove(name)
-            rule = f"has(self.{name}) || has(self.{former})"
-            rules.append({"rule": rule, "message": f"{group}.{name}: Field required"})
-        for key in ("required", "x-kubernetes-validations"):
-            if not node.get(key):
-                node.pop(key, None)
-
-
-def _accept_values(schema: dict[str, Any]) -> None:
-    """Add the former values to the enums of a spec's schema."""
-    for group, field, former in FORMER_SPEC_VALUES:
-        schema["properties"][group]["properties"][field]["enum"].append(former)
 
 
 def _convert(

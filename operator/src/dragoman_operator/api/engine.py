@@ -147,7 +147,7 @@ def typed_again(engine: Engine) -> list[str]:
     return sorted(
         name
         for name in engine.extra_args
-        if name.replace("-", "_") in TYPED_ARGUMENTS or name in type(engine).model_fields
+        if name.replace("-", "_") in TYPED_ARGUMENTS.union(Engine.model_fields)
     )
 
 

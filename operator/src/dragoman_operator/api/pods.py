@@ -229,7 +229,6 @@ class Translation(SpecModel):
             "NoNewlines: between sentences. A line break counts as a space. In requests, this value is written "
             "no-lines.\n"
             "None: not at all. A text that is too long for the model is refused.\n"
-            "NoLines: deprecated name of NoNewlines in this field.\n"
             "Default: Lines or Sentences, depending on the model."
         ),
     )

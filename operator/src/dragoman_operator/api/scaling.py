@@ -17,9 +17,6 @@ from dragoman_operator.api.fields import (
 
 MAX_REPLICAS = 10_000
 
-DEFAULT_TARGET_QUEUE_TIME = "2s"
-"""Not in the schema: there it would hide the former name of the field, which users have set."""
-
 DEFAULT_OBJECTIVE = "95%"
 
 Percentage = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]?([.][0-9]{1,3})?%$", max_length=7)]
@@ -119,9 +116,8 @@ class Autoscaling(SpecModel):
             "TranslationDeployments on the GPU need the same URL."
         ),
     )
-    target_queue_time: Duration | None = Field(
-        None,
-        description=("Mode Internal: maximum time that a sequence should wait in a replica. Default: 2s."),
+    target_queue_time: Duration = Field(
+        "2s", description="Mode Internal: maximum time that a sequence should wait in a replica."
     )
     objective: Percentage = Field(
         DEFAULT_OBJECTIVE,
@@ -196,8 +192,7 @@ class Tuning(SpecModel):
     mode: Literal["Off", "Recommend"] = Field(
         "Off",
         description="Off: no measurement.\n"
-        "Recommend: status.recommendation has the maxNumSeqs that fits the measured load.\n"
-        "Apply: deprecated name of Recommend.",
+        "Recommend: status.recommendation has the maxNumSeqs that fits the measured load.",
     )
     window: Duration = Field(
         "10m", description="Time for which the load is measured before a recommendation."

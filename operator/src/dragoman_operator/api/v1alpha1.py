@@ -172,7 +172,7 @@ class TranslationDeploymentSpec(SpecModel):
     @model_validator(mode="after")
     def _code_is_trusted(self) -> TranslationDeploymentSpec:
         if TRUST in (name.replace("-", "_") for name in self.engine.extra_args):
-            raise ValueError(f"engine.extraArgs: {TRUST} is now model.trustRemoteCode")
+            raise ValueError(f"engine.extraArgs: use model.trustRemoteCode instead of {TRUST}")
         found = () if self.model.trust_remote_code else code_arguments(self.engine.extra_args)
         if found:
             raise ValueError(
@@ -199,66 +199,6 @@ OBJECT_RULES = (
 """Rules for the whole object."""
 
 
-Fields = Mapping[tuple[str, str], str]
-"""New names, by the group of a field and its former name. Objects with former names are accepted."""
-
-FORMER_SPEC: Fields = {
-    ("admission", "refuseLate"): "deadlineAware",
-    ("autoscaling", "scaleDownWindow"): "scaleDownStabilizationWindow",
-    ("autoscaling", "targetWait"): "targetQueueTime",
-    ("engine", "wedgedAfter"): "stallTimeout",
-    ("glossary", "configMapRef"): "configMapKeyRef",
-}
-
-FORMER_SPEC_VALUES: Mapping[tuple[str, str, str], str] = {
-    ("translation", "split", "NoLines"): "NoNewlines",
-    ("tuning", "mode", "Apply"): "Recommend",
-}
-"""New values, by group, field and former value."""
-
-FORMER_STATUS: Fields = {
-    ("rollout", "failedTemplate"): "failedTemplateDigest",
-    ("rollout", "goodTemplate"): "lastReadyTemplateHash",
-    ("scaling", "memory"): "state",
-    ("tuning", "memory"): "state",
-}
-"""Without them in the schema the API server would remove them before they are read."""
-
-FILLED_IN: Fields = {("autoscaling", "targetWait"): "2s"}
-"""Former defaults: the API server wrote them into objects, no user did."""
-
-
-def current_spec(spec: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The spec with new names, and a sentence for each former name that a user wrote.
-
-    Where both names are set the new one wins: a former default may be stored in the object.
-    """
-    found, warnings = _moved(spec, FORMER_SPEC)
-    for (group, field, former), value in FORMER_SPEC_VALUES.items():
-        if isinstance(found.get(group), dict) and found[group].get(field) == former:
-            found[group][field] = value
-            warnings.append(f"{former} in spec.{group}.{field} is now {value}")
-    return found, tuple(warnings)
-
-
-def current_status(status: Mapping[str, Any]) -> dict[str, Any]:
-    """The stored status with new names."""
-    return _moved(status, FORMER_STATUS)[0]
-
-
-def _moved(fields: Mapping[str, Any], names: Fields) -> tuple[dict[str, Any], list[str]]:
-    found = {group: dict(value) if isinstance(value, Mapping) else value for group, value in fields.items()}
-    warnings = []
-    for (group, former), name in names.items():
-        if not isinstance(found.get(group), dict) or former not in found[group]:
-            continue
-        value = found[group].pop(former)
-        found[group].setdefault(name, value)
-        if FILLED_IN.get((group, former)) != value:
-            warnings.append(f"spec.{group}.{former} is now spec.{group}.{name}")
-    return found, warnings
-
-
 @dataclass(frozen=True)
 class TranslationDeployment:
     """A parsed object."""
@@ -269,8 +209,6 @@ class TranslationDeployment:
     generation: int
     """Counts changes of the spec; used in the status."""
     spec: TranslationDeploymentSpec
-    deprecated: tuple[str, ...] = ()
-    """Sentences about former names in the spec."""
 
 
 def parse(body: Mapping[str, Any]) -> TranslationDeployment:
@@ -280,9 +218,8 @@ def parse(body: Mapping[str, Any]) -> TranslationDeployment:
         SpecError: The spec is invalid; the message has the field and the reason.
     """
     metadata = body["metadata"]
-    fields, deprecated = current_spec(body.get("spec") or {})
     try:
-        spec = TranslationDeploymentSpec.model_validate(fields)
+        spec = TranslationDeploymentSpec.model_validate(body.get("spec") or {})
     except ValidationError as error:
         raise SpecError("; ".join(map(_sentence, error.errors()[:5]))) from error
     return TranslationDeployment(
@@ -291,7 +228,6 @@ def parse(body: Mapping[str, Any]) -> TranslationDeployment:
         uid=metadata["uid"],
         generation=metadata.get("generation", 1),
         spec=spec,
-        deprecated=deprecated,
     )
 
 

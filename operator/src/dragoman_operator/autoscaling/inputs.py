@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dragoman_operator.api.fields import seconds
-from dragoman_operator.api.scaling import DEFAULT_TARGET_QUEUE_TIME, ratio
+from dragoman_operator.api.scaling import ratio
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
 from dragoman_operator.autoscaling.decision.values import Policy, ReplicaSample, Samples
 from dragoman_operator.autoscaling.starts import Starts
@@ -29,7 +29,7 @@ def policy_of(spec: TranslationDeploymentSpec, tick_s: float, interval_s: float 
         max_num_seqs=spec.engine.max_num_seqs,
         target_concurrency=scaling.target_concurrency,
         target_kv_cache_usage=scaling.target_kv_cache_usage,
-        target_queue_time_s=float(seconds(scaling.target_queue_time or DEFAULT_TARGET_QUEUE_TIME)),
+        target_queue_time_s=float(seconds(scaling.target_queue_time)),
         idle_s=float(scaling.idle_seconds),
         scale_down_window_s=None if window is None else float(seconds(window)),
         objective=ratio(scaling.objective),

@@ -270,7 +270,7 @@ class Autoscaler:
             time_to_ready_s=starts.time_to_ready_s,
             history=history,
             starts=starts,
-            # Without one, spec.replicas is from before the mode or from an earlier operator, and no request.
+            # Without one, spec.replicas is from before the mode, and no request.
             observed_spec_replicas=td.spec.replicas if observed is None else int(observed),
             ready=int(status.get("readyReplicas") or 0) if internal else 0,
             metrics=stored_metrics(status) if internal else None,

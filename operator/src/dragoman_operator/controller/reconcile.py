@@ -15,7 +15,7 @@ from dragoman_kube.errors import ConflictError, RefusedError
 from dragoman_kube.events import EventRecorder
 from dragoman_kube.kinds import DEPLOYMENT, SCALED_OBJECT, Kind
 from dragoman_kube.objects import Key, as_applied, is_deleting, is_true
-from dragoman_operator.api.v1alpha1 import TranslationDeployment, current_status, parse
+from dragoman_operator.api.v1alpha1 import TranslationDeployment, parse
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.writes import SpecReplicas
 from dragoman_operator.controller.cache import Cache
@@ -180,7 +180,7 @@ class Reconciler:
             now=self._now(),
             children=own_children,
             foreign={kind: child for kind, child in children.items() if kind not in own_children},
-            status=current_status(body.get("status") or {}),
+            status=body.get("status") or {},
             replica_sets=tuple(own),
             keda=keda is not None,
             applied=dict(self._applied.get(key, {})),

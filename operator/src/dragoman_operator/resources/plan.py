@@ -110,7 +110,7 @@ def target_of(given: ReconcileInput, defaults: Defaults) -> Target:
         sized=sizing(td.spec, given.scaled),
         strategy=strategy(td.spec.rollout, observed),
         version=version,
-        kept=version_to_keep(version, observed, td.generation),
+        kept=version_to_keep(version, observed),
     )
 
 

@@ -98,7 +98,7 @@ def degraded(
         )
         return _degraded(True, "UnknownLanguage", problem)
     limit = licence_limit(td.spec.model.prompt_family)
-    notes = ("nothing needs attention", *td.deprecated, *([f"licence: {limit}"] if limit else []))
+    notes = ("nothing needs attention", *([f"licence: {limit}"] if limit else []))
     return _degraded(False, "AsExpected", "; ".join(notes))
 
 

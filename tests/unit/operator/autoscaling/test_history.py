@@ -64,15 +64,3 @@ def test_the_target_is_eight_tenths_of_the_seats_and_at_least_one():
     assert Policy(1, 4, 32).concurrency == pytest.approx(25.6)
     assert Policy(1, 4, 1).concurrency == 1.0
     assert Policy(1, 4, 32, target_concurrency=5.0).concurrency == 5.0
-
-
-def test_history_of_an_earlier_operator_is_read() -> None:
-    former = (
-        '{"watched_since": 1.0, "asked_at": 5.0, "grown": [[2.0, 1]], "shrunk_at": 3.0, "shrunk_last": 4.0}'
-    )
-    assert History.from_json(former) == History(
-        observed_since=1.0,
-        scale_ups=((2.0, 1),),
-        last_scale_down=4.0,
-        last_request_at=5.0,
-    )

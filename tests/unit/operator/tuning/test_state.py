@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_operator.api.status import decode_state, encode_state
 from dragoman_operator.tuning.decision.measurements import Measurements
 from dragoman_operator.tuning.decision.recommendation import Recommendation
 from dragoman_operator.tuning.decision.state import (
-    FORMER_KEYS,
     Observation,
     State,
     adopted,
@@ -120,14 +118,3 @@ def test_state_stays_valid_and_small(build: Any, loads: list[float], size: int, 
         again = resumed(state.encoded(), "v1", size, now)
         assert again.recommendation == state.recommendation
         state = again
-
-
-def test_state_of_an_earlier_operator_is_read(build: Any) -> None:
-    state = measured(build, 25.0)
-    stored = decode_state(state.encoded())
-    for former, name in FORMER_KEYS.items():
-        stored = stored.replace(f'"{name}"', f'"{former}"')
-    assert stored != decode_state(state.encoded())
-    # It also had trials.
-    stored = stored[:-1] + ', "max_num_seqs": 32, "trial": null, "ended": [{"tried": 32, "applied": true}]}'
-    assert resumed(encode_state(stored), "v1", 16, 5.0) == state

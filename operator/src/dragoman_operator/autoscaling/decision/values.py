@@ -6,7 +6,6 @@ it, or if it is too old, scale-down only waits longer: it needs a whole window o
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, NamedTuple
@@ -102,14 +101,6 @@ PEAK_EVERY_S = 30.0
 """Peaks closer together than this are stored as one, so that half an hour has at most sixty. With a shorter
 stabilization window, a tenth of it."""
 
-
-FORMER_KEYS = {
-    "asked_at": "last_request_at",
-    "grown": "scale_ups",
-    "shrunk_last": "last_scale_down",
-    "watched_since": "observed_since",
-}
-"""Keys that an earlier operator stored."""
 
 Number = Annotated[float, Field(allow_inf_nan=False), PlainSerializer(lambda value: round(value, 3))]
 Amount = Annotated[Number, Field(ge=0)]
@@ -234,9 +225,8 @@ class History:
     def from_json(cls, text: str | None) -> History:
         """Decode it. A malformed one is an empty history, which is safe: see the module."""
         try:
-            stored = json.loads(text or "{}")
-            return _HISTORY.validate_python({FORMER_KEYS.get(key, key): each for key, each in stored.items()})
-        except (ValueError, AttributeError, RecursionError):
+            return _HISTORY.validate_json(text or "{}")
+        except ValueError:
             return cls()
 
     def begins_after(self, now: float) -> bool:

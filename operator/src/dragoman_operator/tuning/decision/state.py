@@ -5,10 +5,9 @@ The state is stored in the status, so that it survives restarts of the operator.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -33,8 +32,7 @@ class State:
         recommended: Time since which the recommendation has the same value, Unix seconds.
         peaks: Requests in flight at the 95th percentile of the busiest window of each hour of the last day, by the hour
             since 1970; the oldest first.
-        since: Start of the first window, Unix seconds; it outlives changes of the spec. 0 in a state of an earlier
-            operator.
+        since: Start of the first window, Unix seconds; it outlives changes of the spec.
     """
 
     version: str
@@ -66,14 +64,6 @@ class State:
 
 _STATE: TypeAdapter[State] = TypeAdapter(State)
 
-FORMER_KEYS = {"began": "started", "looks": "samples", "why": "reason"}
-"""Keys that an earlier operator stored, at any depth."""
-
-
-def _current(stored: dict[str, Any]) -> dict[str, Any]:
-    """An object of stored JSON with the keys of today."""
-    return {FORMER_KEYS.get(key, key): value for key, value in stored.items()}
-
 
 def fresh(version: str, spec_size: int, now: float) -> State:
     """The initial state."""
@@ -86,8 +76,8 @@ def resumed(word: object, version: str, spec_size: int, now: float) -> State:
     After a change of maxNumSeqs, model, image or settings the measurements are discarded. A malformed state is ignored.
     """
     try:
-        found = _STATE.validate_python(json.loads(decode_state(word), object_hook=_current))
-    except (ValueError, RecursionError):
+        found = _STATE.validate_json(decode_state(word))
+    except ValueError:
         return fresh(version, spec_size, now)
     if found.recommendation is not None and not 1 <= found.recommendation.max_num_seqs <= LADDER[-1]:
         return fresh(version, spec_size, now)
