@@ -98,7 +98,7 @@ def switch(blocks: Blocks) -> None:
 
     from dragoman_service.engine.vllm import scheduler
     from dragoman_service.engine.vllm.greedy import GreedySampler
-    from dragoman_service.engine.vllm.prefill_delay import MIN_STEPS, PrefillDelay
+    from dragoman_service.engine.vllm.prefill_batching import MIN_STEPS, PrefillDelay
 
     schedule, steps = scheduler._Gated.schedule, vars(PrefillDelay)["steps"].fget
     sample, write = GreedySampler.__call__, GreedySampler.apply_staged_writes

@@ -31,7 +31,7 @@ from dragoman_system.live_files import LiveFiles
 
 if TYPE_CHECKING:
     from dragoman_router.oidc.issuer import Issuer
-    from dragoman_router.oidc.tokens import Tokens
+    from dragoman_router.oidc.tokens import OidcVerifier
     from dragoman_router.state.opening import SharedState
 
 log = logging.getLogger("dragoman_router")
@@ -122,7 +122,7 @@ async def _shared_state(settings: Settings, stack: AsyncExitStack) -> SharedStat
     return await open_state(settings, stack)
 
 
-def _tokens(settings: Settings) -> tuple[Issuer | None, Tokens | None]:
+def _tokens(settings: Settings) -> tuple[Issuer | None, OidcVerifier | None]:
     """The issuer of tokens and the tokens; None where none are accepted."""
     if settings.oidc_issuer is None:
         return None, None

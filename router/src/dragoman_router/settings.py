@@ -23,7 +23,7 @@ STATE_SCHEMES = ("redis", "rediss", "valkey", "valkeys")
 
 
 class TokenLimits(BaseModel, alias_generator=to_camel, extra="forbid", frozen=True):
-    """What one caller with a token may use; see `access.accounts.Limits`."""
+    """What one caller with a token may use; see `access.accounts.AccountLimits`."""
 
     requests_per_s: float | None = Field(None, gt=0)
     characters_per_s: float | None = Field(None, gt=0)

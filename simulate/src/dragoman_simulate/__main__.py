@@ -19,7 +19,7 @@ from dragoman_simulate.report import OURS, as_json, compared, fronts_as_json, se
 from dragoman_simulate.sources import page as metrics_page
 from dragoman_simulate.speed import SpeedTable, read_speed_table
 from dragoman_simulate.trace import Trace, read_trace
-from dragoman_simulate.view import Limits
+from dragoman_simulate.view import ScalingLimits
 
 TARGET_UTILISATION = 0.8
 MAX_NUM_SEQS = 32
@@ -94,7 +94,9 @@ def _mean_tokens(traces: list[Trace]) -> float:
     return sum(float((trace.counts * trace.target_tokens).sum()) for trace in traces) / max(1.0, requests)
 
 
-def _fronts(arguments: argparse.Namespace, traces: list[Trace], limits: Limits, speed: SpeedTable) -> int:
+def _fronts(
+    arguments: argparse.Namespace, traces: list[Trace], limits: ScalingLimits, speed: SpeedTable
+) -> int:
     if OURS not in arguments.policy or len(arguments.policy) < 2:
         raise SimulateError(f"--fronts compares {OURS} with others: --policy has to name it and one more")
     fronts: dict[str, dict[str, list[Setting]]] = {}
@@ -110,7 +112,7 @@ def _fronts(arguments: argparse.Namespace, traces: list[Trace], limits: Limits, 
     return 0
 
 
-def _print(trace: Trace, outcomes: dict[str, Outcome], limits: Limits, speed: SpeedTable) -> None:
+def _print(trace: Trace, outcomes: dict[str, Outcome], limits: ScalingLimits, speed: SpeedTable) -> None:
     _introduce(trace, limits, speed)
     _say(table(outcomes))
     comparison = compared(outcomes)
@@ -119,7 +121,7 @@ def _print(trace: Trace, outcomes: dict[str, Outcome], limits: Limits, speed: Sp
     _say()
 
 
-def _introduce(trace: Trace, limits: Limits, speed: SpeedTable) -> None:
+def _introduce(trace: Trace, limits: ScalingLimits, speed: SpeedTable) -> None:
     requests = float(trace.counts.sum())
     _say(
         f"{trace.name}: {requests:,.0f} requests in {trace.duration_s / 3600:.1f} h, peak "
@@ -132,10 +134,10 @@ def _say(text: str = "") -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def _limits(arguments: argparse.Namespace, speed: SpeedTable) -> Limits:
+def _limits(arguments: argparse.Namespace, speed: SpeedTable) -> ScalingLimits:
     seats = arguments.max_num_seqs or MAX_NUM_SEQS
     concurrency = arguments.target_concurrency or max(1.0, TARGET_UTILISATION * seats)
-    return Limits(
+    return ScalingLimits(
         minimum=arguments.min,
         maximum=arguments.max,
         max_num_seqs=seats,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from dragoman_simulate.speed import SpeedTable
-from dragoman_simulate.view import Alike, Limits, Metrics, View
+from dragoman_simulate.view import Alike, Metrics, ScalingLimits, View
 from dragoman_simulate.waits import Waits
 
 
@@ -125,7 +125,7 @@ class ExactFleet:
     """
 
     def __init__(
-        self, limits: Limits, speed: SpeedTable, replicas: int, seed: int = 0, spread: float = 0.0
+        self, limits: ScalingLimits, speed: SpeedTable, replicas: int, seed: int = 0, spread: float = 0.0
     ) -> None:
         self._limits, self._speed, self._spread = limits, speed, spread
         self._draw = random.Random(seed)

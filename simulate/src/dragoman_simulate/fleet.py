@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dragoman_simulate.speed import SpeedTable
-from dragoman_simulate.view import Alike, Limits, Metrics, View
+from dragoman_simulate.view import Alike, Metrics, ScalingLimits, View
 from dragoman_simulate.waits import Waits
 
 ALIKE = 0.02
@@ -51,7 +51,7 @@ class Fleet:
     """Ready, starting and draining replicas, stepped second by second."""
 
     def __init__(
-        self, limits: Limits, speed: SpeedTable, replicas: int, arrivals_per_s: float, tokens: float
+        self, limits: ScalingLimits, speed: SpeedTable, replicas: int, arrivals_per_s: float, tokens: float
     ) -> None:
         """Begin with `replicas` ready, as loaded as these arrivals of this mean length keep them."""
         self._limits = limits

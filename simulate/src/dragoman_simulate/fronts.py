@@ -12,7 +12,7 @@ from dragoman_simulate.replay import fluid
 from dragoman_simulate.report import OURS, SHARE_BOUND
 from dragoman_simulate.speed import SpeedTable
 from dragoman_simulate.trace import Trace
-from dragoman_simulate.view import Limits
+from dragoman_simulate.view import ScalingLimits
 
 NEGLIGIBLE = 0.001
 """Shares over target that are not told apart."""
@@ -64,7 +64,7 @@ class Budget:
         return self.ratio is not None and self.ratio <= SHARE_BOUND
 
 
-def sweep(trace: Trace, rule: str, limits: Limits, speed: SpeedTable) -> list[Setting]:
+def sweep(trace: Trace, rule: str, limits: ScalingLimits, speed: SpeedTable) -> list[Setting]:
     """All values of a rule's knob on a trace; each begins with the same replicas."""
     knob, hours = KNOBS[rule], trace.duration_s / 3600
     outcomes = ((value, fluid(trace, knob.make(limits, value), limits, speed)) for value in knob.values)

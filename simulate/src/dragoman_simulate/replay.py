@@ -9,7 +9,7 @@ from typing import Protocol
 from dragoman_simulate.fleet import Fleet
 from dragoman_simulate.speed import SpeedTable
 from dragoman_simulate.trace import Trace
-from dragoman_simulate.view import Limits, Policy, View
+from dragoman_simulate.view import Policy, ScalingLimits, View
 from dragoman_simulate.waits import Waits
 
 CURVE_S = 10
@@ -69,7 +69,7 @@ class Outcome:
     curves: Curves
 
 
-def replay(trace: Trace, policy: Policy, pods: Pods, limits: Limits) -> Outcome:
+def replay(trace: Trace, policy: Policy, pods: Pods, limits: ScalingLimits) -> Outcome:
     """Run a trace from its first second to its last."""
     curves = Curves()
     counts, sources, targets = (
@@ -105,7 +105,7 @@ def replay(trace: Trace, policy: Policy, pods: Pods, limits: Limits) -> Outcome:
     )
 
 
-def fluid(trace: Trace, policy: Policy, limits: Limits, speed: SpeedTable) -> Outcome:
+def fluid(trace: Trace, policy: Policy, limits: ScalingLimits, speed: SpeedTable) -> Outcome:
     """Replay on the fluid fleet.
 
     It begins with the replicas that the trace's first minute needs, loaded as that minute loads them, so that

@@ -68,7 +68,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ScalingLimits:
     """What every policy of one comparison is given.
 
     Attributes:

@@ -15,7 +15,7 @@ from dragoman_simulate.policies.dragoman import Dragoman
 from dragoman_simulate.replay import replay
 from dragoman_simulate.speed import SpeedTable
 from dragoman_simulate.trace import Trace
-from dragoman_simulate.view import Limits, Policy, View
+from dragoman_simulate.view import Policy, ScalingLimits, View
 
 HOUR_S = 3600
 MAX_REQUESTS = 200_000
@@ -41,7 +41,7 @@ class Size:
     title: str
     replicas: int
     is_autoscaled: bool
-    limits: Limits
+    limits: ScalingLimits
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def size_of(manifest: Mapping[str, Any], kv_cache_tokens: int, start_up_s: float
     seats = int(spec.get("engine", {}).get("maxNumSeqs", 32))
     targets = scaling or {}
     measured = found.get("timeToReadySeconds") or DEFAULT_START_UP_S
-    limits = Limits(
+    limits = ScalingLimits(
         minimum=int(targets.get("minReplicas", 1)) if is_autoscaled else replicas,
         maximum=int(targets.get("maxReplicas") or replicas) if is_autoscaled else replicas,
         max_num_seqs=seats,

@@ -7,7 +7,7 @@ import pytest
 from dragoman_protocols.errors import TooManyAuthFailuresError
 from dragoman_router.access import failures as module
 from dragoman_router.access.failures import BURST_S, AuthFailures
-from dragoman_router.access.usage import Calendar, Usage
+from dragoman_router.access.usage import AccountUsage, Calendar
 
 ADDRESS, OTHER = "192.0.2.1", "192.0.2.2"
 
@@ -27,7 +27,7 @@ def clock() -> Clock:
 @pytest.fixture
 def failures(clock: Clock) -> AuthFailures:
     """One a second, `BURST_S` at once."""
-    return AuthFailures(1, Usage(Calendar(1), clock), clock)
+    return AuthFailures(1, AccountUsage(Calendar(1), clock), clock)
 
 
 async def fail_until_limited(failures: AuthFailures, address: str = ADDRESS) -> int:

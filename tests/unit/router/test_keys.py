@@ -16,7 +16,7 @@ from dragoman_protocols.errors import (
 )
 from dragoman_protocols.keys import body_without_key, key_in_body, key_in_head, query_without_keys
 from dragoman_protocols.multipart import MultipartReader, read_form
-from dragoman_router.access.accounts import Account, Limits
+from dragoman_router.access.accounts import Account, AccountLimits
 from dragoman_router.access.keys import Key, KeyRing
 from dragoman_router.errors import SettingsError
 from dragoman_router.http.proxy import HeadWriter
@@ -265,7 +265,7 @@ def test_two_files_with_one_key_are_refused(tmp_path: Path) -> None:
 
 
 def test_rates() -> None:
-    account = Account("alice", Limits(requests_per_s=2, burst_s=1), 0)
+    account = Account("alice", AccountLimits(requests_per_s=2, burst_s=1), 0)
     charge(account, 1, 0)
     charge(account, 1, 0)
     with pytest.raises(RateLimitedError) as refused:
@@ -276,7 +276,7 @@ def test_rates() -> None:
 
 
 def test_a_text_larger_than_the_bucket_passes_once_and_is_made_up_for() -> None:
-    account = Account("alice", Limits(characters_per_s=10, burst_s=1), 0)
+    account = Account("alice", AccountLimits(characters_per_s=10, burst_s=1), 0)
     charge(account, 1000, 0)
     with pytest.raises(RateLimitedError) as refused:
         charge(account, 1, 1)

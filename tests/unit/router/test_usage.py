@@ -10,8 +10,8 @@ from datetime import UTC, date, datetime
 import pytest
 
 from dragoman_protocols.errors import QuotaError
-from dragoman_router.access.accounts import Account, Count, Limits
-from dragoman_router.access.usage import Calendar, Usage, period_of
+from dragoman_router.access.accounts import Account, AccountLimits, Count
+from dragoman_router.access.usage import AccountUsage, Calendar, period_of
 from dragoman_router.errors import StateError, StateRefusedError
 from dragoman_router.state.outbox import MAX_AGE_S, Items, Outbox
 
@@ -36,8 +36,8 @@ def test_a_period_is_named_after_its_first_day(day: str, first_day: int, period:
 async def test_a_quota_begins_anew_with_a_period(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     now_s = [datetime(2026, 11, 30, 23, 59, 59, tzinfo=UTC).timestamp()]
-    usage = Usage(Calendar(1, lambda: now_s[0]), lambda: 0.0)
-    account = Account("alice", Limits(character_limit=10), 0)
+    usage = AccountUsage(Calendar(1, lambda: now_s[0]), lambda: 0.0)
+    account = Account("alice", AccountLimits(character_limit=10), 0)
     in_flight = await usage.reserve(account, 2)
     (await usage.reserve(account, 8)).settle(8)
     with pytest.raises(QuotaError, match="10 of 10"):
@@ -50,8 +50,8 @@ async def test_a_quota_begins_anew_with_a_period(caplog: pytest.LogCaptureFixtur
 
 
 async def test_what_is_taken_back_never_leaves_less_than_nothing() -> None:
-    usage = Usage(Calendar(1), lambda: 0.0)
-    account = Account("alice", Limits(), 0)
+    usage = AccountUsage(Calendar(1), lambda: 0.0)
+    account = Account("alice", AccountLimits(), 0)
     (await usage.reserve(account, 0)).settle(5)
     (await usage.reserve(account, 0)).settle(-9)
     assert await usage.used(account) == 0
@@ -82,7 +82,7 @@ class Shared:
         self.counted.set()
 
 
-async def disconnected(usage: Usage, shared: Shared, account: Account) -> None:
+async def disconnected(usage: AccountUsage, shared: Shared, account: Account) -> None:
     """A client that disconnects while the state has not answered."""
     request = asyncio.create_task(usage.reserve(account, 90))
     await shared.requested.wait()
@@ -94,8 +94,8 @@ async def disconnected(usage: Usage, shared: Shared, account: Account) -> None:
 
 async def test_what_is_reserved_for_a_client_that_disconnected_is_given_back() -> None:
     shared = Shared()
-    usage = Usage(Calendar(1), lambda: 0.0, shared)
-    account = Account("alice", Limits(character_limit=100), 0)
+    usage = AccountUsage(Calendar(1), lambda: 0.0, shared)
+    account = Account("alice", AccountLimits(character_limit=100), 0)
     async with asyncio.timeout(10):
         await disconnected(usage, shared, account)
         assert not shared.counts
@@ -106,11 +106,11 @@ async def test_what_is_reserved_for_a_client_that_disconnected_is_given_back() -
 
 async def test_nothing_is_given_back_to_a_client_that_disconnected_and_was_refused() -> None:
     shared = Shared(QuotaError("used up"))
-    usage = Usage(Calendar(1), lambda: 0.0, shared)
+    usage = AccountUsage(Calendar(1), lambda: 0.0, shared)
     unhandled: list[dict[str, object]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unhandled.append(context))
     async with asyncio.timeout(10):
-        await disconnected(usage, shared, Account("alice", Limits(character_limit=100), 0))
+        await disconnected(usage, shared, Account("alice", AccountLimits(character_limit=100), 0))
         await asyncio.gather(*usage._reserving, return_exceptions=True)
     gc.collect()
     assert (shared.counts, unhandled) == ([], [])
@@ -119,8 +119,8 @@ async def test_nothing_is_given_back_to_a_client_that_disconnected_and_was_refus
 async def test_usage_whose_reservation_the_state_refused_is_counted_later() -> None:
     shared = Shared(StateRefusedError("out of memory"))
     shared.answering.set()
-    usage = Usage(Calendar(1), lambda: 0.0, shared)
-    account = Account("alice", Limits(character_limit=100), 0)
+    usage = AccountUsage(Calendar(1), lambda: 0.0, shared)
+    account = Account("alice", AccountLimits(character_limit=100), 0)
     (await usage.reserve(account, 90)).settle(80)
     assert shared.counts == [Count(requests=1), Count(80)]
     with pytest.raises(QuotaError, match="80 of 100"):
@@ -130,8 +130,8 @@ async def test_usage_whose_reservation_the_state_refused_is_counted_later() -> N
 async def test_usage_whose_reservation_was_not_answered_counts_as_made() -> None:
     shared = Shared(StateError("no answer"))
     shared.answering.set()
-    usage = Usage(Calendar(1), lambda: 0.0, shared)
-    account = Account("alice", Limits(character_limit=100), 0)
+    usage = AccountUsage(Calendar(1), lambda: 0.0, shared)
+    account = Account("alice", AccountLimits(character_limit=100), 0)
     (await usage.reserve(account, 90)).settle(80)
     assert shared.counts == [Count(-10, taken=-10)]
     assert account.characters == 80
@@ -169,7 +169,7 @@ async def server() -> Server:
 
 @pytest.fixture
 def account() -> Account:
-    return Account("alice", Limits(), 0)
+    return Account("alice", AccountLimits(), 0)
 
 
 async def test_usage_is_added_up_and_sent_in_batches(server: Server, account: Account) -> None:
@@ -220,7 +220,7 @@ async def test_an_end_gives_up_after_a_time(
 
 
 async def test_a_flush_waits_for_earlier_usage_only(server: Server, account: Account) -> None:
-    other = Account("bob", Limits(), 0)
+    other = Account("bob", AccountLimits(), 0)
     async with asyncio.timeout(10):
         await server.outbox.flush(account, PERIOD)
         server.outbox.add(account, PERIOD, Count(1, 1))

@@ -24,11 +24,11 @@ from dragoman_protocols.translation import Format
 from dragoman_service.files.office import WORD_PARTS, read_word
 from dragoman_service.files.subtitles import read_subtitles
 from dragoman_service.text.chat import NOTE
-from dragoman_service.text.document import Preparation, prepare
 from dragoman_service.text.markup import unescaped
 from dragoman_service.text.numbers import changed_numbers
 from dragoman_service.text.placeholders import placeholders
 from dragoman_service.text.retagging import parts, retagged
+from dragoman_service.text.segmented_text import Preparation, prepare
 from dragoman_service.text.segments import SENTENCE_END
 from dragoman_service.text.untagged import answer_to, untagged
 

@@ -16,7 +16,7 @@ from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.engine.sleeping import SleepMetrics
 from dragoman_service.engine.turns import Turns
 from dragoman_service.engine.vllm.compat import FALLBACK
-from dragoman_service.engine.vllm.deferral import DEFERRED
+from dragoman_service.engine.vllm.graphs import DEFERRED
 from dragoman_service.http.event_loop import LoopLag
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.metrics import MAX_PAIRS, Metrics

@@ -13,7 +13,7 @@ import pytest
 
 from dragoman_simulate.speed import read_speed_table
 from dragoman_simulate.trace import Trace
-from dragoman_simulate.view import Alike, Limits, Metrics, View
+from dragoman_simulate.view import Alike, Metrics, ScalingLimits, View
 
 SPEED = read_speed_table()
 
@@ -34,14 +34,14 @@ class Build:
         return Trace("test", counts, np.full(len(counts), 90.0), sizes, **changes)
 
     @staticmethod
-    def limits(**changes: Any) -> Limits:
+    def limits(**changes: Any) -> ScalingLimits:
         """One to twelve replicas of 32 sequences that start in half a minute."""
         defaults = {
             "minimum": 1, "maximum": 12, "max_num_seqs": 32, "target_wait_s": 2.0, "start_up_s": 30.0,
             "kv_cache_tokens": SPEED.kv_cache_tokens, "idle_s": 900.0, "tick_s": 5, "objective": 0.95,
         }  # fmt: skip
         merged = defaults | changes
-        return Limits(**({"target_concurrency": 0.8 * merged["max_num_seqs"]} | merged))
+        return ScalingLimits(**({"target_concurrency": 0.8 * merged["max_num_seqs"]} | merged))
 
     @staticmethod
     def view(

@@ -21,7 +21,7 @@ from dragoman_router.http.server import http_server
 from dragoman_router.http.state import State
 from dragoman_router.oidc.issuer import Issuer
 from dragoman_router.oidc.opening import open_tokens
-from dragoman_router.oidc.tokens import Tokens
+from dragoman_router.oidc.tokens import OidcVerifier
 from dragoman_router.routing.deployments import Deployment, Replica
 from dragoman_router.settings import Settings
 from dragoman_router.state.opening import open_state
@@ -122,7 +122,7 @@ class Router:
         self.state, self.port, self.http = state, port, http
         self.url = f"{scheme}://127.0.0.1:{port}"
         self.issuer: Issuer | None = None
-        self.tokens: Tokens | None = None
+        self.tokens: OidcVerifier | None = None
 
     def serve(self, name: str, *replicas: Replica, **fields: Any) -> None:
         """A deployment with these replicas."""

@@ -12,7 +12,7 @@ REQUESTS, CHARACTERS = "requests", "characters"
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class AccountLimits:
     """What one key may use at all routers together; None is without limit.
 
     Args:
@@ -99,7 +99,7 @@ class Account:
         counted: Whether its usage is counted; that of an address is not.
     """
 
-    def __init__(self, name: str, limits: Limits, now_s: float, counted: bool = True) -> None:
+    def __init__(self, name: str, limits: AccountLimits, now_s: float, counted: bool = True) -> None:
         self.name, self.counted = name, counted
         self.period = ""
         self.characters = 0
@@ -108,7 +108,7 @@ class Account:
         """Characters of requests in flight here that are not charged yet."""
         self.change(limits, now_s)
 
-    def change(self, limits: Limits, now_s: float) -> None:
+    def change(self, limits: AccountLimits, now_s: float) -> None:
         """Apply other limits from now on."""
         self.limits = limits
         self._requests = _bucket(limits.requests_per_s, limits.burst_s, now_s)

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from cachetools import LRUCache
 
 from dragoman_protocols.errors import RateLimitedError, TooManyAuthFailuresError
-from dragoman_router.access.accounts import Account, Limits
+from dragoman_router.access.accounts import Account, AccountLimits
 from dragoman_router.access.addresses import MAX_ADDRESSES, client_of
-from dragoman_router.access.usage import Usage
+from dragoman_router.access.usage import AccountUsage
 
 BURST_S = 60
 """Seconds of the rate that are admitted at once: a client with a wrong key learns so, and not that it is limited."""
@@ -33,8 +33,8 @@ class AuthFailures:
         clock: Monotonic seconds.
     """
 
-    def __init__(self, per_s: float, usage: Usage, clock: Callable[[], float]) -> None:
-        self._limits = Limits(requests_per_s=per_s, burst_s=BURST_S)
+    def __init__(self, per_s: float, usage: AccountUsage, clock: Callable[[], float]) -> None:
+        self._limits = AccountLimits(requests_per_s=per_s, burst_s=BURST_S)
         self._usage, self._clock = usage, clock
         self._accounts: LRUCache[str, Account] = LRUCache(MAX_ADDRESSES)
         self._limited: dict[str, float] = {}

@@ -11,11 +11,11 @@ from dragoman_protocols.endpoints import Api, Endpoint
 from dragoman_protocols.errors import KeyMissingError, KeyRefusedError, RequestError, TokenRefusedError
 from dragoman_protocols.keys import bearer_of, key_in_head, looks_like_token
 from dragoman_protocols.routes import may_have_key_in_body
-from dragoman_router.access.accounts import NO_CHARGE, Account, Charge, Limits
+from dragoman_router.access.accounts import NO_CHARGE, Account, AccountLimits, Charge
 from dragoman_router.access.addresses import MAX_ADDRESSES, client_of
 from dragoman_router.access.failures import AuthFailures
 from dragoman_router.access.keys import KEY_UNKNOWN, KeyRing
-from dragoman_router.access.usage import Usage
+from dragoman_router.access.usage import AccountUsage
 from dragoman_router.request import Request
 
 ADDRESSES = "address"
@@ -36,7 +36,7 @@ class Identity(NamedTuple):
     fleet: bool = False
 
 
-class Tokens(Protocol):
+class TokenVerifier(Protocol):
     """Bearer tokens of an issuer."""
 
     @property
@@ -63,7 +63,7 @@ class Gate:
 
     Args:
         ring: The keys; None: keys are not accepted.
-        tokens: Tokens; None: they are not accepted. Without keys and tokens neither is required.
+        tokens: TokenVerifier; None: they are not accepted. Without keys and tokens neither is required.
         anonymous_requests_per_s: Rate of one client's address if neither is required; None is without limit.
         failures: Limits failed attempts; None: they are not limited.
     """
@@ -71,15 +71,15 @@ class Gate:
     def __init__(
         self,
         ring: KeyRing | None,
-        tokens: Tokens | None,
+        tokens: TokenVerifier | None,
         anonymous_requests_per_s: float | None,
-        usage: Usage,
+        usage: AccountUsage,
         clock: Callable[[], float],
         failures: AuthFailures | None = None,
     ) -> None:
         self._failures = failures
         self._ring, self._tokens = ring, tokens
-        self._anonymous = Limits(requests_per_s=anonymous_requests_per_s)
+        self._anonymous = AccountLimits(requests_per_s=anonymous_requests_per_s)
         self._clients: LRUCache[str, Account] = LRUCache(MAX_ADDRESSES)
         self._usage, self._clock = usage, clock
         self.requires_keys = ring is not None or tokens is not None
@@ -97,7 +97,7 @@ class Gate:
         return KeyMissingError(needed)
 
     @staticmethod
-    def _token_needed(tokens: Tokens) -> str:
+    def _token_needed(tokens: TokenVerifier) -> str:
         return f"a token of {tokens.issuer} is required in the header `Authorization: Bearer TOKEN`"
 
     async def authenticate(self, request: Request, endpoint: Endpoint) -> bool:
@@ -125,7 +125,7 @@ class Gate:
             raise self.missing(request, endpoint.api)
         return True
 
-    async def _found_token(self, tokens: Tokens, request: Request) -> bool:
+    async def _found_token(self, tokens: TokenVerifier, request: Request) -> bool:
         token = bearer_of(request)
         if not token:
             return False

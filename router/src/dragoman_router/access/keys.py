@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from dragoman_protocols.keys import MAX_KEY_BYTES
-from dragoman_router.access.accounts import Account, Limits
+from dragoman_router.access.accounts import Account, AccountLimits
 from dragoman_router.errors import SettingsError
 from dragoman_router.routing.placement import is_scope
 
@@ -65,7 +65,7 @@ class KeyRing:
         Raises:
             SettingsError: A file cannot be understood; what was known before stays.
         """
-        found: dict[bytes, tuple[str, Limits]] = {}
+        found: dict[bytes, tuple[str, AccountLimits]] = {}
         for name, (key, limits) in read_keys(self._directory).items():
             digest = self._digest(key.encode())
             if digest in found:
@@ -89,7 +89,7 @@ class KeyRing:
         key = self._keys.get(digest)
         return key if key is not None and hmac.compare_digest(key.digest, digest) else None
 
-    def _account(self, name: str, limits: Limits) -> Account:
+    def _account(self, name: str, limits: AccountLimits) -> Account:
         account = self.accounts.get(name)
         if account is None:
             account = self.accounts[name] = Account(name, limits, self._clock())
@@ -101,7 +101,7 @@ class KeyRing:
         return hashlib.blake2b(key, key=self._salt, digest_size=32).digest()
 
 
-def read_keys(directory: Path) -> dict[str, tuple[str, Limits]]:
+def read_keys(directory: Path) -> dict[str, tuple[str, AccountLimits]]:
     """The keys and limits of the files of a directory, by name and in its order.
 
     Raises:
@@ -115,7 +115,7 @@ def read_keys(directory: Path) -> dict[str, tuple[str, Limits]]:
     return {name: _parsed(name, text) for name, text in texts.items()}
 
 
-def _parsed(name: str, text: bytes) -> tuple[str, Limits]:
+def _parsed(name: str, text: bytes) -> tuple[str, AccountLimits]:
     if not name.isprintable():
         raise SettingsError(f"keys: the file name {name!a} has to be printable UTF-8")
     stripped = text.strip()
@@ -136,7 +136,7 @@ def _parsed(name: str, text: bytes) -> tuple[str, Limits]:
             raise SettingsError(f"keys: {name} has a limit that is not positive")
     if entry.deployments is not None and not all(map(is_scope, entry.deployments)):
         raise SettingsError(f"keys: {name}: deployments has to have NAMESPACE/NAME or NAMESPACE/*")
-    return entry.key, Limits(
+    return entry.key, AccountLimits(
         entry.requests_per_s,
         entry.characters_per_s,
         entry.character_limit,

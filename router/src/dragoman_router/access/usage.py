@@ -88,11 +88,11 @@ class Calendar:
         return self._period
 
 
-class Usage:
+class AccountUsage:
     """Usage of accounts.
 
     Args:
-        shared: Usage of all routers; None: this router counts for itself, since its start.
+        shared: AccountUsage of all routers; None: this router counts for itself, since its start.
     """
 
     def __init__(

@@ -7,9 +7,9 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from dragoman_router.access.failures import AuthFailures
-from dragoman_router.access.gate import Gate, Tokens
+from dragoman_router.access.gate import Gate, TokenVerifier
 from dragoman_router.access.keys import KeyRing
-from dragoman_router.access.usage import Calendar, Usage
+from dragoman_router.access.usage import AccountUsage, Calendar
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.history import FleetHistory
 from dragoman_router.fleet.queue import QueueLimits
@@ -29,7 +29,7 @@ def assemble(
     settings: Settings,
     ring: KeyRing | None,
     shared: SharedState | None = None,
-    tokens: Tokens | None = None,
+    tokens: TokenVerifier | None = None,
 ) -> tuple[App, State]:
     """The application and what it is made of; the fleet is empty until a source fills it.
 
@@ -48,7 +48,9 @@ def assemble(
     metrics = Metrics(fleet)
     gate: Gate | None = None
     if ring is not None or tokens is not None or settings.anonymous_requests_per_s is not None:
-        usage = Usage(Calendar(settings.quota_reset_day), clock, None if shared is None else shared.usage)
+        usage = AccountUsage(
+            Calendar(settings.quota_reset_day), clock, None if shared is None else shared.usage
+        )
         per_s = settings.auth_failures_per_s
         failures = AuthFailures(per_s, usage, clock) if per_s else None
         gate = Gate(ring, tokens, settings.anonymous_requests_per_s, usage, clock, failures)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from cachetools import LRUCache
 
 from dragoman_protocols.errors import IssuerUnavailableError, TokenRefusedError
-from dragoman_router.access.accounts import Account, Limits
+from dragoman_router.access.accounts import Account, AccountLimits
 from dragoman_router.access.gate import Identity
 from dragoman_router.oidc.claims import Caller, Expected, UnknownSigningKeyError, verified
 from dragoman_router.oidc.issuer import MIN_INTERVAL_S, Issuer
@@ -25,8 +25,8 @@ OTHERS = "*"
 """In the limits: of callers whom no other entry is for."""
 
 
-class Tokens:
-    """The tokens of one issuer; see `access.gate.Tokens`.
+class OidcVerifier:
+    """The tokens of one issuer; see `access.gate.TokenVerifier`.
 
     Args:
         issuer: Has the signing keys.
@@ -39,7 +39,7 @@ class Tokens:
         self,
         issuer: Issuer,
         expected: Expected,
-        limits: Mapping[str, Limits],
+        limits: Mapping[str, AccountLimits],
         clock: Callable[[], float],
         seconds: Callable[[], float] = time.time,
     ) -> None:
@@ -87,11 +87,11 @@ class Tokens:
         except UnknownSigningKeyError:
             return None
 
-    def _limits_of(self, caller: Caller) -> Limits:
-        others = self._limits.get(OTHERS, Limits())
+    def _limits_of(self, caller: Caller) -> AccountLimits:
+        others = self._limits.get(OTHERS, AccountLimits())
         return next((self._limits[group] for group in caller.groups if group in self._limits), others)
 
-    def _account(self, caller: Caller, limits: Limits) -> Account:
+    def _account(self, caller: Caller, limits: AccountLimits) -> Account:
         name = PREFIX + caller.name
         account = self._accounts.get(name)
         if account is None:

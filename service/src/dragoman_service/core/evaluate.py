@@ -22,10 +22,10 @@ from dragoman_service.core.stages import Evaluation, GeneratedText, Outcome, Pre
 from dragoman_service.core.worker_process import WorkerProcess, WorkerProcessError
 from dragoman_service.engine.protocol import Decoding, Finish
 from dragoman_service.text.chat import cleaned
-from dragoman_service.text.document import Segment
 from dragoman_service.text.guards import Expectation, Finding, Guard, check
 from dragoman_service.text.pieces import MARKER_START
 from dragoman_service.text.restoring import restore, verify
+from dragoman_service.text.segmented_text import Segment
 
 INLINE_CHARS = 2_000
 """Longer texts, source and output together, are checked in the process for long texts, or in a thread, so that short

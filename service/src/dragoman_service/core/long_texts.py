@@ -17,8 +17,8 @@ from dragoman_service.core.worker_process import WorkerProcess, WorkerProcessErr
 from dragoman_service.engine.protocol import Engine, TokenCounter
 from dragoman_service.prompts.families import prompt_family
 from dragoman_service.settings import Settings
-from dragoman_service.text.document import Document
 from dragoman_service.text.guards import Expectation, Finding, check
+from dragoman_service.text.segmented_text import SegmentedText
 
 BATCH_CHARS = 20_000
 """Texts of one call to the process, unless one is longer: other requests have their turn between calls."""
@@ -140,7 +140,7 @@ def packed(texts: Iterable[PreparedText]) -> Iterator[list[PreparedText]]:
 
 def _slice(text: PreparedText, start: int, end: int) -> PreparedText:
     whole = text.document
-    document = Document(whole.segments[start:end], whole.between[start:end], whole.joints[start:end])
+    document = SegmentedText(whole.segments[start:end], whole.between[start:end], whole.joints[start:end])
     return replace(text, document=document, tasks=text.tasks[start:end])
 
 
@@ -159,5 +159,5 @@ def _whole(first: PreparedText, *others: PreparedText) -> PreparedText:
     joints = chain.from_iterable(each.document.joints for each in slices)
     tasks = chain.from_iterable(each.tasks for each in slices)
     return replace(
-        first, document=Document(tuple(segments), tuple(between), tuple(joints)), tasks=tuple(tasks)
+        first, document=SegmentedText(tuple(segments), tuple(between), tuple(joints)), tasks=tuple(tasks)
     )

@@ -16,8 +16,8 @@ from dragoman_service.core.stages import (
 )
 from dragoman_service.engine.protocol import Finish
 from dragoman_service.prompts.family import NO_OPTIONS
-from dragoman_service.text.document import Document, Segment
 from dragoman_service.text.restoring import restore, verify
+from dragoman_service.text.segmented_text import Segment, SegmentedText
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Memory:
         wholes = (_plain(request.texts[text.index]) if is_plain else _markup(text.document) for text in texts)
         return [self._unsplit(text, whole) for text, whole in zip(texts, wholes, strict=True)]
 
-    def _unsplit(self, text: PreparedText, whole: Document | None) -> PreparedText:
+    def _unsplit(self, text: PreparedText, whole: SegmentedText | None) -> PreparedText:
         pair = text.source.pair
         if whole is None or pair is None:
             return text
@@ -71,14 +71,14 @@ class Memory:
         return self.translations.get(segment_key(text)) if len(text.splitlines()) == 1 else None
 
 
-def _plain(text: str) -> Document:
+def _plain(text: str) -> SegmentedText:
     """A plain text as one segment."""
     inner = text.strip()
     start = text.find(inner)
-    return Document((Segment(inner, inner),), (text[:start], text[start + len(inner) :]))
+    return SegmentedText((Segment(inner, inner),), (text[:start], text[start + len(inner) :]))
 
 
-def _markup(document: Document) -> Document | None:
+def _markup(document: SegmentedText) -> SegmentedText | None:
     """Sentences of markup as one segment; None where there are tags in or between them."""
     segments, between = document.segments, document.between
     inner = between[1:-1]
@@ -88,7 +88,7 @@ def _markup(document: Document) -> Document | None:
     if len(segments) > 1:
         text += "".join(blank + each.text for blank, each in zip(inner, segments[1:], strict=True))
         source += "".join(blank + each.source for blank, each in zip(inner, segments[1:], strict=True))
-    return Document((Segment(text, source, (), segments[0].format),), (between[0], between[-1]))
+    return SegmentedText((Segment(text, source, (), segments[0].format),), (between[0], between[-1]))
 
 
 def _has_tags(segment: Segment) -> bool:

@@ -24,8 +24,8 @@ from dragoman_service.core.glossary_file import GlossaryFile
 from dragoman_service.core.stages import PreparedText, SegmentTask, SourceLanguage
 from dragoman_service.engine.protocol import Engine, TokenCounter
 from dragoman_service.prompts.family import NO_OPTIONS, Option, PromptFamily, PromptOptions, Tone
-from dragoman_service.text.document import Document, Preparation, Segment, prepare
 from dragoman_service.text.pieces import MARKER
+from dragoman_service.text.segmented_text import Preparation, Segment, SegmentedText, prepare
 from dragoman_service.text.segments import has_letters
 
 INLINE_CHARS = 2000
@@ -239,7 +239,7 @@ class Preparer:
         text = request.texts[index]
         source = self._source(request, text)
         if source.pair is None:
-            return PreparedText(index, source, Document((), (text,)), ())
+            return PreparedText(index, source, SegmentedText((), (text,)), ())
         resolved = resolve_options(request, source.pair, self._family)
         glossaries = self._glossaries(source.pair, own) if resolved.supports_terms else ()
         document = prepare(text, self._how(request, source.pair, resolved.options, bool(glossaries)))
@@ -314,7 +314,7 @@ class Preparer:
                     left_tokens -= tokens
         return tuple(terms.values())
 
-    def _contexts(self, document: Document, pair: Pair, given: str) -> Iterator[str]:
+    def _contexts(self, document: SegmentedText, pair: Pair, given: str) -> Iterator[str]:
         """The context of each segment: the request's, else the beginning of its paragraph."""
         carries = not given and self._family.carries_context(pair)
         before: Segment | None = None

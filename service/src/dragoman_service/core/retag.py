@@ -10,10 +10,10 @@ from typing import TypeVar
 from dragoman_service.core.concurrency import together
 from dragoman_service.core.stages import Evaluation, GeneratedText, SegmentTask
 from dragoman_service.engine.protocol import Finish
-from dragoman_service.text.document import Segment
 from dragoman_service.text.pieces import markers_in
 from dragoman_service.text.restoring import verify
 from dragoman_service.text.retagging import parts, retagged
+from dragoman_service.text.segmented_text import Segment
 from dragoman_service.text.untagged import Untagged, answer_to, untagged, without_markers
 
 FINDING = "tags_aligned"

@@ -13,9 +13,9 @@ from dragoman_protocols.languages import Pair
 from dragoman_protocols.translation import Warned
 from dragoman_service.engine.protocol import Finish
 from dragoman_service.prompts.family import PromptOptions
-from dragoman_service.text.document import Document, Segment
 from dragoman_service.text.guards import Finding
 from dragoman_service.text.restoring import MarkerProblem
+from dragoman_service.text.segmented_text import Segment, SegmentedText
 
 Priority = Callable[[Pair | None, int], int]
 """From the pair, None for a chat, and the tokens of a segment, or of an answer, to the priority in the engine; lower
@@ -111,7 +111,7 @@ class PreparedText:
 
     index: int
     source: SourceLanguage
-    document: Document
+    document: SegmentedText
     tasks: tuple[SegmentTask, ...]
     warnings: tuple[Warned, ...] = ()
 

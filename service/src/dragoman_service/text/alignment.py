@@ -51,7 +51,7 @@ class Token:
         return self.text[0].isalnum() or len(self.text) > 1
 
 
-class Tokens:
+class TokenizedText:
     """A text as tokens."""
 
     def __init__(self, tokens: Iterable[Token]) -> None:
@@ -74,7 +74,7 @@ class Tokens:
         return places
 
 
-def tokens_of(text: Untagged, pattern: regex.Pattern[str] = WORDS) -> Tokens:
+def tokens_of(text: Untagged, pattern: regex.Pattern[str] = WORDS) -> TokenizedText:
     """The tokens of a text; a placeholder is one, and a tag ends one."""
     cuts = sorted({tag.start for tag in text.tags})
     tokens: list[Token] = []
@@ -91,10 +91,10 @@ def tokens_of(text: Untagged, pattern: regex.Pattern[str] = WORDS) -> Tokens:
             tokens.append(Token(text.text[place.start : place.end], place.start, place.end))
         position = place.end
     add(position, len(text.text))
-    return Tokens(tokens)
+    return TokenizedText(tokens)
 
 
-def trimmed(source: Tokens, part: Range, target: Tokens, found: Range) -> Range:
+def trimmed(source: TokenizedText, part: Range, target: TokenizedText, found: Range) -> Range:
     """A place in the translation without punctuation at its ends that the part does not have."""
     first, after = found
     if source.all[part[0]].is_word:
@@ -106,7 +106,7 @@ def trimmed(source: Tokens, part: Range, target: Tokens, found: Range) -> Range:
     return first, after
 
 
-def same_words(source: Tokens, part: Range, target: Tokens, within: Range) -> Range | None:
+def same_words(source: TokenizedText, part: Range, target: TokenizedText, within: Range) -> Range | None:
     """Where a part's words stand as they are, nearest to where they are expected."""
     words = source.words[part[0] : part[1]]
     size = len(words)
@@ -122,7 +122,9 @@ def same_words(source: Tokens, part: Range, target: Tokens, within: Range) -> Ra
     return None if start is None else (start, start + size)
 
 
-def same_meaning(part: Range, source: Tokens, hint: str, target: Tokens, within: Range) -> Range | None:
+def same_meaning(
+    part: Range, source: TokenizedText, hint: str, target: TokenizedText, within: Range
+) -> Range | None:
     """Where most of `hint`, the part's own translation, stands, in the same words or in other forms of them."""
     wanted = [each.casefold() for each in WORDS.findall(hint)][:MAX_TOKENS]
     while wanted and source.all[part[1] - 1].is_word and not wanted[-1][0].isalnum():
@@ -169,7 +171,7 @@ def is_evident(word: str) -> bool:
     return len(word) >= SELF_EVIDENT_CHARS or not word.isalpha()
 
 
-def common(source: Tokens, target: Tokens) -> list[Known]:
+def common(source: TokenizedText, target: TokenizedText) -> list[Known]:
     """Boundaries of tokens that both texts have once (names, numbers, placeholders), and of their last punctuation."""
     times = Counter(source.words)
     known: list[Known] = []
@@ -192,7 +194,7 @@ class Scale:
     """
 
     def __init__(
-        self, source: Tokens, part: Range, target: Tokens, within: Range, known: Iterable[Known]
+        self, source: TokenizedText, part: Range, target: TokenizedText, within: Range, known: Iterable[Known]
     ) -> None:
         inside = {each for each in known if part[0] < each[0] < part[1] and within[0] < each[1] < within[1]}
         rising = [(part[0], within[0])]

@@ -8,8 +8,8 @@ import regex
 
 from dragoman_protocols.languages import Pair
 from dragoman_protocols.scripts import scripts_of_language
-from dragoman_service.text.document import Document
 from dragoman_service.text.guards import KANA, UNSPACED
+from dragoman_service.text.segmented_text import SegmentedText
 
 WITHOUT_BLANKS = KANA | {"Han"}
 """Scripts that write no blank between sentences; Thai, for example, writes one there, and none between words."""
@@ -21,7 +21,7 @@ TAGS_AND_BLANK = regex.compile(
 )
 
 
-def spaced(document: Document, pair: Pair) -> Document:
+def spaced(document: SegmentedText, pair: Pair) -> SegmentedText:
     """The document with the blanks that the target language writes where a paragraph was cut into segments.
 
     What stands between two segments is kept if it is more than a blank and inline tags, such as a line break.

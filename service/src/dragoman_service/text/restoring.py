@@ -10,9 +10,9 @@ from itertools import pairwise
 import regex
 
 from dragoman_protocols.translation import Format
-from dragoman_service.text.document import Segment
 from dragoman_service.text.pieces import Marker, Piece, Role, marker_text, markers_in
 from dragoman_service.text.placeholders import UNNUMBERED
+from dragoman_service.text.segmented_text import Segment
 
 NOT_IN_XML = regex.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 """Source: https://www.w3.org/TR/xml/#charsets"""

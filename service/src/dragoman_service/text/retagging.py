@@ -16,7 +16,7 @@ from dragoman_service.text.alignment import (
     Known,
     Range,
     Scale,
-    Tokens,
+    TokenizedText,
     common,
     same_meaning,
     same_words,
@@ -114,7 +114,7 @@ def retagged(source: Untagged, answer: Untagged, hints: Hints) -> str | None:
     return None
 
 
-def _tree(source: Untagged, tokens: Tokens) -> _Element | None:
+def _tree(source: Untagged, tokens: TokenizedText) -> _Element | None:
     root = _Element(0, Role.OPEN, 0, len(tokens))
     stack = [root]
     for tag in source.tags:
@@ -147,7 +147,7 @@ class _Writer:
     """Writes one translation with markers."""
 
     def __init__(
-        self, source: Untagged, tokens: Tokens, answer: Untagged, target: Tokens, hints: Hints
+        self, source: Untagged, tokens: TokenizedText, answer: Untagged, target: TokenizedText, hints: Hints
     ) -> None:
         self._source, self._tokens, self._answer, self._target = source, tokens, answer, target
         self._hints = hints

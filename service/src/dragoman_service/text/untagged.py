@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import regex
 
-from dragoman_service.text.document import Segment
 from dragoman_service.text.pieces import Role, markers_in
+from dragoman_service.text.segmented_text import Segment
 
 REMNANT = regex.compile(r"[<>]|(?<!\w)[xX]\s?[0-9]{1,6}(?!\w)")
 """What is left of tags that a model wrote in another form."""

@@ -15,9 +15,9 @@ from dragoman_simulate.policies.hpa import ConcurrencyHpa
 from dragoman_simulate.policies.keda import Keda
 from dragoman_simulate.policies.kpa import Kpa
 from dragoman_simulate.policies.llm_d import LlmD
-from dragoman_simulate.view import Limits, Policy
+from dragoman_simulate.view import Policy, ScalingLimits
 
-POLICIES: dict[str, Callable[[Limits], Policy]] = {
+POLICIES: dict[str, Callable[[ScalingLimits], Policy]] = {
     "dragoman": Dragoman,
     "hpa": ConcurrencyHpa,
     "keda": Keda,
@@ -39,10 +39,10 @@ class Knob:
 
     name: str
     values: tuple[float, ...]
-    make: Callable[[Limits, float], Policy]
+    make: Callable[[ScalingLimits, float], Policy]
 
 
-def _with_utilization(make: Callable[[Limits], Policy]) -> Callable[[Limits, float], Policy]:
+def _with_utilization(make: Callable[[ScalingLimits], Policy]) -> Callable[[ScalingLimits, float], Policy]:
     return lambda limits, ratio: make(replace(limits, target_concurrency=ratio * limits.max_num_seqs))
 
 
@@ -60,4 +60,4 @@ KNOBS: dict[str, Knob] = {
     "kpa": Knob("target utilization", _RATIOS, Kpa),
     "llm-d": Knob("scale-up threshold", (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0), LlmD),
 }
-"""Of each policy; what they share, such as the bounds and the start-up time, is in `Limits`."""
+"""Of each policy; what they share, such as the bounds and the start-up time, is in `ScalingLimits`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragoman_operator.autoscaling.decision.recommend import recommend
 from dragoman_operator.autoscaling.decision.values import History, Policy, ReplicaSample, Samples
-from dragoman_simulate.view import Limits, Metrics, View
+from dragoman_simulate.view import Metrics, ScalingLimits, View
 
 EPOCH = 1_000_000_000.0
 """The replay's second 0 as a Unix time, so that nothing can rely on clocks that begin at nought."""
@@ -13,7 +13,7 @@ EPOCH = 1_000_000_000.0
 class Dragoman:
     """Calls `recommend` at every tick and keeps its history, as JSON, the way an object's status does."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ScalingLimits) -> None:
         self._policy = Policy(
             min_replicas=limits.minimum,
             max_replicas=limits.maximum,

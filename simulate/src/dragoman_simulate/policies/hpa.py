@@ -12,7 +12,7 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
-from dragoman_simulate.view import Limits, View
+from dragoman_simulate.view import ScalingLimits, View
 
 SYNC_S = 15
 TOLERANCE = 0.1
@@ -38,7 +38,7 @@ class Behavior:
 class HpaController:
     """What the HPA does with a recommendation before it writes it down."""
 
-    def __init__(self, limits: Limits, behavior: Behavior) -> None:
+    def __init__(self, limits: ScalingLimits, behavior: Behavior) -> None:
         self._minimum = max(1, limits.minimum)
         self._maximum = limits.maximum
         self._behavior = behavior
@@ -92,7 +92,7 @@ class ConcurrencyHpa:
 
     tick_s = SYNC_S
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ScalingLimits) -> None:
         self._target = limits.target_concurrency
         self._controller = HpaController(limits, Behavior())
 

@@ -12,7 +12,7 @@ Sources:
 from __future__ import annotations
 
 from dragoman_simulate.policies.hpa import SYNC_S, Behavior, HpaController, external_metric_replicas
-from dragoman_simulate.view import Limits, View
+from dragoman_simulate.view import ScalingLimits, View
 
 POLL_S = 30
 COOLDOWN_S = 300
@@ -28,7 +28,7 @@ class Keda:
 
     tick_s = SYNC_S
 
-    def __init__(self, limits: Limits, waiting_per_replica: float = WAITING_PER_REPLICA) -> None:
+    def __init__(self, limits: ScalingLimits, waiting_per_replica: float = WAITING_PER_REPLICA) -> None:
         self._limits = limits
         self._target = waiting_per_replica
         self._controller = HpaController(limits, Behavior())

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import deque
 
-from dragoman_simulate.view import Limits, View
+from dragoman_simulate.view import ScalingLimits, View
 
 TICK_S = 2
 STABLE_WINDOW_S = 60
@@ -28,7 +28,7 @@ class Kpa:
 
     tick_s = TICK_S
 
-    def __init__(self, limits: Limits, utilization: float = TARGET_UTILIZATION) -> None:
+    def __init__(self, limits: ScalingLimits, utilization: float = TARGET_UTILIZATION) -> None:
         self._limits = limits
         self._target = utilization * limits.max_num_seqs
         self._concurrency: deque[tuple[float, float]] = deque()

@@ -19,7 +19,7 @@ import math
 from collections import deque
 
 from dragoman_simulate.policies.hpa import Behavior, HpaController, external_metric_replicas
-from dragoman_simulate.view import Limits, Metrics, View
+from dragoman_simulate.view import Metrics, ScalingLimits, View
 
 INTERVAL_S = 15
 SCALE_UP_THRESHOLD = 0.85
@@ -39,7 +39,7 @@ class LlmD:
 
     tick_s = INTERVAL_S
 
-    def __init__(self, limits: Limits, threshold: float = SCALE_UP_THRESHOLD) -> None:
+    def __init__(self, limits: ScalingLimits, threshold: float = SCALE_UP_THRESHOLD) -> None:
         self._limits = limits
         self._up, self._down = threshold, threshold * SCALE_DOWN_BOUNDARY / SCALE_UP_THRESHOLD
         self._controller = HpaController(

@@ -21,7 +21,7 @@ from dragoman_operator.tuning.decision.recommendation import (
 )
 from dragoman_simulate.exact import ExactFleet
 from dragoman_simulate.speed import read_speed_table
-from dragoman_simulate.view import Limits
+from dragoman_simulate.view import ScalingLimits
 
 LADDER_RESULTS = Path("bench/results/h200/ladder.json")
 
@@ -84,7 +84,9 @@ def test_on_the_measured_table_no_throughput_is_lost(build: Any, current: int, i
 def replayed(rate: float, max_num_seqs: int, seed: int = 1, span_s: int = 120) -> tuple[Measurements, float]:
     """A replica of one H200 under Poisson arrivals of unequal length; its tally and the mean wait for a place."""
     draw, table = random.Random(seed), read_speed_table()
-    limits = Limits(1, 1, max_num_seqs, max_num_seqs, 2.0, 0.0, table.kv_cache_tokens, 900.0, 5.0, 0.95)
+    limits = ScalingLimits(
+        1, 1, max_num_seqs, max_num_seqs, 2.0, 0.0, table.kv_cache_tokens, 900.0, 5.0, 0.95
+    )
     fleet = ExactFleet(limits, table, 1, seed, spread=0.67)
     tally, before = Measurements(), EngineMetrics(0.0, 0, 0, 0, 0, finished=0)
     for second in range(span_s):

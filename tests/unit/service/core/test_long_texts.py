@@ -36,8 +36,8 @@ from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.prompts.families import prompt_family
 from dragoman_service.prompts.family import NO_OPTIONS
 from dragoman_service.settings import Settings
-from dragoman_service.text.document import Document, Segment
 from dragoman_service.text.pieces import Piece
+from dragoman_service.text.segmented_text import Segment, SegmentedText
 
 START_S = 60
 Started = Callable[..., AbstractAsyncContextManager[None]]
@@ -62,7 +62,9 @@ def text_of(index: int, pieces: list[int]) -> PreparedText:
     between = tuple(str(at) for at in range(len(segments) + 1))
     tasks = tuple(SegmentTask(segment, PAIR, NO_OPTIONS) for segment in segments)
     joints = tuple(at % 3 == 0 for at in range(len(between)))
-    return PreparedText(index, SourceLanguage("en", None, PAIR), Document(segments, between, joints), tasks)
+    return PreparedText(
+        index, SourceLanguage("en", None, PAIR), SegmentedText(segments, between, joints), tasks
+    )
 
 
 @given(st.lists(st.lists(st.integers(0, PART_PIECES), max_size=30), min_size=1, max_size=5))

@@ -22,7 +22,7 @@ from dragoman_service.files.document import FileDocument
 from dragoman_service.files.office import read_book, read_opendocument, read_powerpoint, read_word
 from dragoman_service.files.plain import read_html
 from dragoman_service.files.spreadsheets import read_excel
-from dragoman_service.text.document import Preparation, prepare
+from dragoman_service.text.segmented_text import Preparation, prepare
 
 
 def saved(document: Any) -> bytes:

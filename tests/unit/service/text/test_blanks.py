@@ -5,7 +5,7 @@ import pytest
 from dragoman_protocols.languages import Pair, language
 from dragoman_protocols.translation import Format
 from dragoman_service.text.blanks import spaced
-from dragoman_service.text.document import Preparation, prepare
+from dragoman_service.text.segmented_text import Preparation, prepare
 
 CHINESE = "今天天气很好。我们去公园吧！你觉得呢？"
 ENGLISH = "It is sunny. We go to the park! What do you think?"

@@ -5,9 +5,9 @@ import time
 import pytest
 
 from dragoman_protocols.translation import Format
-from dragoman_service.text.document import Preparation, prepare
 from dragoman_service.text.placeholders import placeholders
 from dragoman_service.text.restoring import BrokenMarkersError, Fault, restore, verify
+from dragoman_service.text.segmented_text import Preparation, prepare
 
 HTML = Preparation(1000, format=Format.HTML)
 XML = Preparation(1000, format=Format.XML)

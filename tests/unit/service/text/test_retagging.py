@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_protocols.translation import Format
-from dragoman_service.text.document import Preparation, Segment, prepare
 from dragoman_service.text.restoring import restore, verify
 from dragoman_service.text.retagging import parts, retagged
+from dragoman_service.text.segmented_text import Preparation, Segment, prepare
 from dragoman_service.text.untagged import answer_to, untagged, without_markers
 
 HTML = Preparation(100_000, format=Format.HTML)

@@ -14,9 +14,9 @@ from dragoman_protocols.translation import Format
 from dragoman_service.core.evaluate import evaluate, segment_result
 from dragoman_service.core.stages import GeneratedText, Outcome
 from dragoman_service.engine.protocol import Finish
-from dragoman_service.text.document import Document, Preparation, _with_pieces, prepare
 from dragoman_service.text.pieces import MARKER_PATTERN
 from dragoman_service.text.restoring import restore, verify
+from dragoman_service.text.segmented_text import Preparation, SegmentedText, _with_pieces, prepare
 
 WORDS = [
     "Hello", "world.", "Dr. Who?", "你好。", "今日は！", "नमस्ते।", "مرحبا؟", "3.5", "1,000", "–", "👩‍👩‍👧", "é",
@@ -87,7 +87,7 @@ ways = st.builds(
 )
 
 
-def returned(source: str, how: Preparation) -> Document:
+def returned(source: str, how: Preparation) -> SegmentedText:
     """The document of `source`, once it is clear that it comes back as it was."""
     document = prepare(source, how)
     assert document.rejoin([restore(segment, segment.text) for segment in document.segments]) == source
@@ -166,7 +166,7 @@ def test_answers_that_break_a_document_exist() -> None:
     assert set(faults) == {"lost", "duplicated", "invented", "reordered", "emptied"}
 
 
-def answers(document: Document, chance: random.Random) -> list[str]:
+def answers(document: SegmentedText, chance: random.Random) -> list[str]:
     """What the core makes of a model that spoils most of what it is given."""
     restored = []
     for segment in document.segments:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_service.engine.vllm.prefill_delay import PrefillDelay
-from dragoman_service.engine.vllm.prefill_gate import PrefillGate
+from dragoman_service.engine.vllm.prefill_batching import PrefillDelay, PrefillGate
 
 pytestmark = [pytest.mark.vllm, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(600)]
 """Imports of vLLM take 10 s of CPU time, and warn."""

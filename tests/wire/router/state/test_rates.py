@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman_protocols.errors import RateLimitedError
-from dragoman_router.access.accounts import Account, Charge, Limits
+from dragoman_router.access.accounts import Account, AccountLimits, Charge
 from dragoman_router.access.failures import BURST_S
 from dragoman_router.state.redis import StateClient, StateMetrics
 from dragoman_router.state.usage import RedisUsage
@@ -41,19 +41,19 @@ async def admitted(usages: Any, account: Account, characters: int, times: int) -
 
 
 async def test_a_burst_is_of_all_routers_together(two: Any) -> None:
-    account = Account("alice", Limits(requests_per_s=SLOW, burst_s=5000), 0)
+    account = Account("alice", AccountLimits(requests_per_s=SLOW, burst_s=5000), 0)
     assert await admitted(two, account, 1, 20) == 5
-    characters = Account("bob", Limits(characters_per_s=SLOW, burst_s=10_000), 0)
+    characters = Account("bob", AccountLimits(characters_per_s=SLOW, burst_s=10_000), 0)
     assert await admitted(two, characters, 3, 20) == 4, "the last one overdraws the bucket"
 
 
 async def test_one_connection_gets_the_whole_rate(two: Any) -> None:
-    account = Account("alice", Limits(requests_per_s=SLOW, burst_s=5000), 0)
+    account = Account("alice", AccountLimits(requests_per_s=SLOW, burst_s=5000), 0)
     assert await admitted(two[:1], account, 1, 20) == 5
 
 
 async def test_a_bucket_refills_at_its_rate(two: Any) -> None:
-    account = Account("alice", Limits(requests_per_s=50, burst_s=0.02), 0)
+    account = Account("alice", AccountLimits(requests_per_s=50, burst_s=0.02), 0)
     loop = asyncio.get_running_loop()
     began_s, count = loop.time(), 0
     while loop.time() - began_s < 1:
@@ -62,7 +62,7 @@ async def test_a_bucket_refills_at_its_rate(two: Any) -> None:
 
 
 async def test_a_large_text_passes_once_and_is_made_up_for(two: Any, redis_server: Any) -> None:
-    account = Account("alice", Limits(characters_per_s=10, burst_s=1), 0)
+    account = Account("alice", AccountLimits(characters_per_s=10, burst_s=1), 0)
     await two[0].reserve(account, PERIOD, 1000)
     with pytest.raises(RateLimitedError, match="too many characters") as refused:
         await two[1].reserve(account, PERIOD, 1)
@@ -73,7 +73,7 @@ async def test_a_large_text_passes_once_and_is_made_up_for(two: Any, redis_serve
 
 async def test_what_was_not_known_at_admission_is_made_up_for(two: Any) -> None:
     """A file's characters are counted by its pod; a text that was not translated is given back."""
-    account = Account("alice", Limits(characters_per_s=10, burst_s=1), 0)
+    account = Account("alice", AccountLimits(characters_per_s=10, burst_s=1), 0)
     account.begin(PERIOD)
     reserved = await two[0].reserve(account, PERIOD, 0)
     assert reserved == 0
@@ -89,7 +89,7 @@ async def test_what_was_not_known_at_admission_is_made_up_for(two: Any) -> None:
 
 async def test_both_buckets_admit_the_same(two: Any) -> None:
     """The script and `Bucket`, without time for a refill: the same decisions."""
-    limits = Limits(requests_per_s=SLOW, characters_per_s=SLOW, burst_s=7000)
+    limits = AccountLimits(requests_per_s=SLOW, characters_per_s=SLOW, burst_s=7000)
     shared, local = Account("alice", limits, 0), Account("bob", limits, 0)
     for characters in (1, 3, 0, 2, 5, 1, 1):
         outcomes = []

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_router.access.accounts import Account, Limits
+from dragoman_router.access.accounts import Account, AccountLimits
 from dragoman_router.errors import StateError
 from dragoman_router.state.redis import StateClient, StateMetrics
 from dragoman_router.state.usage import RedisUsage
@@ -113,7 +113,7 @@ async def client(redis_server: Any) -> Any:
 
 async def test_counts_are_kept_by_name_under_the_prefix_and_expire(client: Any) -> None:
     usage = RedisUsage(client, "one")
-    account = Account("alice", Limits(character_limit=100, requests_per_s=10), 0)
+    account = Account("alice", AccountLimits(character_limit=100, requests_per_s=10), 0)
     assert await usage.reserve(account, PERIOD, 5) == 5
     assert await client.redis.hgetall(f"test/here:usage:{PERIOD}") == {
         b"characters:alice": b"5",
@@ -129,7 +129,7 @@ async def test_counts_are_kept_by_name_under_the_prefix_and_expire(client: Any) 
 
 async def test_usage_is_never_negative(client: Any) -> None:
     usage = RedisUsage(client, "one")
-    account = Account("alice", Limits(), 0)
+    account = Account("alice", AccountLimits(), 0)
     account.begin(PERIOD)
     account.reserve(5, 0, usage).settle(-5)
     await usage.outbox.drain(10)
@@ -141,7 +141,7 @@ async def test_usage_is_never_negative(client: Any) -> None:
 
 async def test_many_keys_are_sent_in_several_batches(client: Any) -> None:
     usage = RedisUsage(client, "one")
-    accounts = [Account(f"key {number}", Limits(), 0) for number in range(2500)]
+    accounts = [Account(f"key {number}", AccountLimits(), 0) for number in range(2500)]
     for account in accounts:
         account.begin(PERIOD)
         account.reserve(3, 0, usage).settle(3)

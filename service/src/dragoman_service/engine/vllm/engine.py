@@ -27,9 +27,9 @@ from dragoman_service.engine.protocol import (
     TokenCounter,
     output_budget,
 )
-from dragoman_service.engine.vllm.deferral import capture_rest
+from dragoman_service.engine.vllm.graphs import capture_rest
 from dragoman_service.engine.vllm.process import Runtime, StartCancelledError
-from dragoman_service.engine.vllm.tokens import Tokens
+from dragoman_service.engine.vllm.tokens import ModelTokenizer
 from dragoman_service.errors import StartError
 from dragoman_service.settings import Settings
 
@@ -60,7 +60,7 @@ class AsyncLLMEngine:
     ) -> None:
         self._framing = framing
         self._runtime = Runtime(settings, framing, self._stepped, cache_settled)
-        self._tokens: Tokens
+        self._tokens: ModelTokenizer
         self._max_model_len = 0
         self._by_priority = False
         self._capacity = Capacity(0, 0)
@@ -219,7 +219,7 @@ class AsyncLLMEngine:
         self._capacity = _capacity(config)
         self._max_model_len = config.model_config.max_model_len
         self._by_priority = config.scheduler_config.policy == "priority"
-        self._tokens = Tokens(self._runtime.llm.get_tokenizer())
+        self._tokens = ModelTokenizer(self._runtime.llm.get_tokenizer())
         self._tokens.check(self._framing)
 
     def _stepped(self) -> None:
@@ -283,7 +283,7 @@ def sampling_params(
         decoding: Of the request.
         max_tokens: Maximum length of the output.
         stop: Strings that end the output and are no single token.
-        stop_token_ids: Tokens that end it.
+        stop_token_ids: ModelTokenizer that end it.
     """
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind

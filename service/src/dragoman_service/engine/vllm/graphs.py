@@ -3,21 +3,36 @@
 vLLM captures a graph for each of about 75 numbers of tokens before it is ready. A step whose number has no graph yet is
 padded to the next one that has, as vLLM does between two sizes.
 
-This module is used in vLLM's engine process; `deferral` decides when a size is captured. Tested with vLLM 0.26.
+vLLM's engine process captures the graphs. The pod's process decides when (`capture_rest`): while the engine is idle,
+else at intervals. Tested with vLLM 0.26.
 
 Source: `vllm/v1/worker/gpu/cudagraph_utils.py`
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
+import time
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from itertools import pairwise
 from typing import Any, TypeVar
 
+from prometheus_client import Gauge
+
+from dragoman_service.metric_definitions import CUDA_GRAPHS_DEFERRED
+
 log = logging.getLogger(__name__)
+
+DEFERRED = Gauge(CUDA_GRAPHS_DEFERRED.name, CUDA_GRAPHS_DEFERRED.help)
+
+POLL_S = 0.05
+"""Time between two looks at whether the engine is idle, and minimum time without requests before a capture."""
+
+BUSY_S = 2.0
+"""Time after a capture until the next one if the engine is not idle: its steps wait for about 0.1 s meanwhile."""
 
 USED = ("capture", "needs_capture", "use_breakable_cg", "_capture_descs", "_candidates")
 """Of vLLM's `ModelCudaGraphManager`."""
@@ -141,3 +156,32 @@ class DeferredGraphs:
 
     def _serve(self) -> None:
         self._manager._candidates = with_graphs(self._candidates, self._captured)
+
+
+async def capture_rest(
+    capture_next: Callable[[], Awaitable[int]],
+    generating: Callable[[], int],
+    is_awake: Callable[[], bool],
+) -> None:
+    """Have the engine capture one size after the other: at once while it is idle, else one every `BUSY_S`.
+
+    Args:
+        capture_next: Captures a size; returns how many are left.
+        generating: Unfinished generations of the engine.
+        is_awake: Whether the engine can capture: one that sleeps has no KV cache.
+    """
+    began_s = captured_s = time.monotonic()
+    left, was_idle = True, False
+    with DEFERRED.track_inprogress():
+        while left:
+            await asyncio.sleep(POLL_S)
+            idle = not generating()
+            due = (idle and was_idle) or time.monotonic() - captured_s >= BUSY_S
+            was_idle = idle
+            if not is_awake():
+                # The request that wakes it shall not wait for a capture.
+                captured_s = time.monotonic()
+            elif due:
+                left = bool(await capture_next())
+                captured_s = time.monotonic()
+    log.info("no CUDA graphs are left to capture, %.0f s after the model was loaded", captured_s - began_s)

@@ -29,7 +29,7 @@ from dragoman_service.engine.vllm import compat, pod_fork, weights
 from dragoman_service.engine.vllm.arguments import cpu_arguments, engine_arguments, gpu_arguments
 from dragoman_service.engine.vllm.failures import reason
 from dragoman_service.engine.vllm.start_report import failure, logging_config, read_report
-from dragoman_service.engine.vllm.tokens import Tokens
+from dragoman_service.engine.vllm.tokens import ModelTokenizer
 from dragoman_service.errors import ModelLoadError, StartError
 from dragoman_service.settings import Settings
 
@@ -169,7 +169,7 @@ class Runtime:
         level = self._settings.log_level.upper()
         config_path.write_text(json.dumps(logging_config(self._report_path, level)), encoding="utf-8")
         os.environ.update(environment(self._settings, config_path, usable_cpus(), os.environ))
-        pod_fork.begin()
+        pod_fork.preload()
         directory = weights.local_directory(self._settings.model)
         arguments = _arguments(self._settings)
         absent = compat.check()
@@ -271,7 +271,7 @@ def check_tokenizer(arguments: Mapping[str, Any], framing: Framing) -> None:
         # vLLM may load it in another way, and reports its own error if it does not.
         log.debug("the tokenizer is not checked before the start", exc_info=error)
         return
-    Tokens(tokenizer).check(framing)
+    ModelTokenizer(tokenizer).check(framing)
 
 
 def _engine_config(arguments: Mapping[str, Any]) -> Any:

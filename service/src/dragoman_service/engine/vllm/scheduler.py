@@ -21,8 +21,7 @@ from vllm.v1.core.sched.scheduler import Scheduler
 
 from dragoman_service.engine.vllm import open_blocks
 from dragoman_service.engine.vllm.coalescing import TokenBuffer
-from dragoman_service.engine.vllm.prefill_delay import PrefillDelay
-from dragoman_service.engine.vllm.prefill_gate import PrefillGate
+from dragoman_service.engine.vllm.prefill_batching import PrefillDelay, PrefillGate
 
 STATISTICS_S = 0.05
 """Minimum time between two messages of statistics while requests run. Metrics are read every few seconds."""

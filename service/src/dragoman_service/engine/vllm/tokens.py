@@ -25,7 +25,7 @@ COUNTED_CHARS = 4_000
 """Cached counts, of texts up to this length: a segment may be counted when it is cut and when it is sent."""
 
 
-class Tokens:
+class ModelTokenizer:
     """Encodes prompts with a tokenizer of `transformers`, and knows which stop strings are tokens.
 
     Attributes:

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from dragoman_service.engine.vllm import deferral
+from dragoman_service.engine.vllm import graphs
 from dragoman_service.engine.vllm.arguments import graph_sizes
-from dragoman_service.engine.vllm.deferral import capture_rest
 from dragoman_service.engine.vllm.graphs import (
     PADDING,
     DeferredGraphs,
+    capture_rest,
     first_sizes,
     next_size,
     with_graphs,
@@ -140,8 +140,8 @@ async def captures(
     monkeypatch: pytest.MonkeyPatch, sizes: int, generating: Callable[[], int], is_awake: Callable[[], bool]
 ) -> int:
     """How many of the sizes are captured within half a second, with a look every 10 ms and 0.1 s while busy."""
-    monkeypatch.setattr(deferral, "POLL_S", 0.01)
-    monkeypatch.setattr(deferral, "BUSY_S", 0.1)
+    monkeypatch.setattr(graphs, "POLL_S", 0.01)
+    monkeypatch.setattr(graphs, "BUSY_S", 0.1)
     left = sizes
 
     async def capture_next() -> int:
@@ -170,15 +170,15 @@ async def test_a_sleeping_engine_captures_nothing(monkeypatch: pytest.MonkeyPatc
 
 
 async def test_a_request_that_wakes_the_engine_waits_for_no_capture(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deferral, "POLL_S", 0.001)
+    monkeypatch.setattr(graphs, "POLL_S", 0.001)
     looks = itertools.count(1)
     now_s = 0.0
-    monkeypatch.setattr(deferral, "time", SimpleNamespace(monotonic=lambda: now_s))
+    monkeypatch.setattr(graphs, "time", SimpleNamespace(monotonic=lambda: now_s))
 
     def is_awake() -> bool:
         nonlocal now_s
         look = next(looks)
-        now_s += deferral.BUSY_S / 4
+        now_s += graphs.BUSY_S / 4
         if look == 13:
             raise EOFError
         return look > 10

@@ -2,7 +2,7 @@
 
 `prepare` replaces tags and placeholders by markers and cuts what is left into segments; `restoring.verify`
 reports what a model's answer did to the markers, `restoring.restore` puts back what they stand for, and
-`Document.rejoin` rebuilds the whole. Segments restored as they were sent give the source byte for byte.
+`SegmentedText.rejoin` rebuilds the whole. Segments restored as they were sent give the source byte for byte.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dragoman_service.text.segments import CountTokens, has_letters, split
 
 
 @dataclass(frozen=True)
-class Document:
+class SegmentedText:
     """A whole text.
 
     Args:
@@ -50,14 +50,14 @@ class Document:
         return "".join(parts)
 
 
-def prepare(text: str, how: Preparation) -> Document:
+def prepare(text: str, how: Preparation) -> SegmentedText:
     """Cut a text, well formed or not, into segments. Time grows linearly with the text."""
     if how.format is Format.PLAIN and MARKER_START not in text and SIGNS.search(text) is None:
         return _without_pieces(text, how)
     return _with_pieces(text, how)
 
 
-def _without_pieces(text: str, how: Preparation) -> Document:
+def _without_pieces(text: str, how: Preparation) -> SegmentedText:
     """Plain text with nothing to protect: the segments that `_with_pieces` makes, in a fraction of its time."""
     inner = text.strip()
     start = text.find(inner)
@@ -73,10 +73,10 @@ def _without_pieces(text: str, how: Preparation) -> Document:
     between = [text[:start] + first, *others]
     between[-1] += text[start + len(inner) :]
     segments = tuple(Segment(each, each) for each in found.texts)
-    return Document(segments, tuple(between), (True,) * len(between))
+    return SegmentedText(segments, tuple(between), (True,) * len(between))
 
 
-def _with_pieces(text: str, how: Preparation) -> Document:
+def _with_pieces(text: str, how: Preparation) -> SegmentedText:
     segments: list[Segment] = []
     between: list[list[str]] = [[]]
     joints = [True]
@@ -90,7 +90,7 @@ def _with_pieces(text: str, how: Preparation) -> Document:
             joints[-1] = False
         else:
             between[-1].append(part)
-    return Document(tuple(segments), tuple("".join(raw) for raw in between), tuple(joints))
+    return SegmentedText(tuple(segments), tuple("".join(raw) for raw in between), tuple(joints))
 
 
 def _parts(text: str, how: Preparation) -> Iterable[Segment | Chunk | str]:
