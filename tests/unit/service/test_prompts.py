@@ -18,54 +18,36 @@ def test_the_families_are_those_of_the_contract() -> None:
     assert {*FAMILIES, CUSTOM_FAMILY} == set(PROMPT_FAMILIES)
 
 
-@pytest.mark.parametrize(
-    ("name", "instruction"),
-    [
-        (
-            "chatml-generic",
-            "Translate the following text from English into German.\nEnglish: Hi {x}\nGerman:",
-        ),
-        (
-            "hunyuan-mt",
-            "Translate the following segment into German, without additional explanation.\n\nHi {x}",
-        ),
-        (
-            "hy-mt1.5",
-            "Translate the following segment into German, without additional explanation.\n\nHi {x}",
-        ),
-        (
-            "hy-mt2",
-            "Translate the following text into German. Note that you should only output the translated result "
-            "without any additional explanation:\n\nHi {x}",
-        ),
-        ("seed-x", "Translate the following English sentence into German:\nHi {x} <de>"),
-        (
-            "tower-plus",
-            "Translate the following English source text to German:\nEnglish: Hi {x}\nGerman: ",
-        ),
-        (
-            "tower-instruct",
-            "Translate the following text from English into German.\nEnglish: Hi {x}\nGerman:",
-        ),
-        ("alma", "Translate this from English to German:\nEnglish: Hi {x}\nGerman:"),
-        ("gemma", "Translate the text below from English to German.\n\nEnglish: Hi {x}\n\nGerman:\n"),
-    ],
-)
-def test_each_family_asks_in_its_own_words(name: str, instruction: str) -> None:
+EXPECTED = {
+    "chatml-generic": "Translate the following text from English into German.\nEnglish: Hi {x}\nGerman:",
+    "hunyuan-mt": "Translate the following segment into German, without additional explanation.\n\nHi {x}",
+    "hy-mt1.5": "Translate the following segment into German, without additional explanation.\n\nHi {x}",
+    "hy-mt2": "Translate the following text into German. Note that you should only output the translated result "
+    "without any additional explanation:\n\nHi {x}",
+    "seed-x": "Translate the following English sentence into German:\nHi {x} <de>",
+    "translategemma": "<start_of_turn>user\n"
+    "You are a professional English (en) to German (de) translator. Your goal is to accurately convey the "
+    "meaning and nuances of the original English text while adhering to German grammar, vocabulary, and "
+    "cultural sensitivities.\nProduce only the German translation, without any additional explanations or "
+    "commentary. Please translate the following English text into German:\n\n\nHi {x}"
+    "<end_of_turn>\n<start_of_turn>model\n",
+    "tower-plus": "Translate the following English source text to German:\nEnglish: Hi {x}\nGerman: ",
+    "tower-instruct": "Translate the following text from English into German.\nEnglish: Hi {x}\nGerman:",
+    "alma": "Translate this from English to German:\nEnglish: Hi {x}\nGerman:",
+    "gemma": "Translate the text below from English to German.\n\nEnglish: Hi {x}\n\nGerman:\n",
+}
+"""The prompt of each family, as its publisher has it."""
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_family_s_prompt_is_that_of_its_publisher(name: str) -> None:
     prompt = prompt_family(name).prompt("Hi {x}", EN_DE)
-    assert (prompt.instruction, prompt.segment) == (instruction, "Hi {x}")
+    assert (prompt.instruction, prompt.segment) == (EXPECTED[name], "Hi {x}")
 
 
-def test_translategemma_has_gemma_s_turns_with_names_and_codes() -> None:
+def test_translategemma_has_gemma_s_turns_and_no_space_around_the_text() -> None:
     prompt = prompt_family("translategemma").prompt(" Hi \n", EN_DE)
-    assert prompt.instruction == (
-        "<start_of_turn>user\n"
-        "You are a professional English (en) to German (de) translator. Your goal is to accurately convey the "
-        "meaning and nuances of the original English text while adhering to German grammar, vocabulary, and "
-        "cultural sensitivities.\nProduce only the German translation, without any additional explanations or "
-        "commentary. Please translate the following English text into German:\n\n\nHi"
-        "<end_of_turn>\n<start_of_turn>model\n"
-    )
+    assert prompt.instruction == EXPECTED["translategemma"].replace("Hi {x}", "Hi")
     assert prompt.framing is Framing.RAW
 
 
