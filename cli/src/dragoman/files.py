@@ -28,7 +28,7 @@ class Task(NamedTuple):
 
     @property
     def is_document(self) -> bool:
-        """Whether the document API translates it."""
+        """Whether it is translated as a whole, by `/documents`."""
         ending = self.source.suffix.lower()
         return ending in FILE_ENDINGS and ending != TEXT_ENDING
 

@@ -106,8 +106,6 @@ def _job(options: argparse.Namespace) -> Job:
         tasks = tasks_of(options.file, options.output, options.target)
         if not tasks:
             raise UsageError("these folders have no files that can be translated")
-        if terms and (documents := [task.source for task in tasks if task.is_document]):
-            raise UsageError(f"--glossary is for texts, not for documents such as {documents[0]}")
         return Job(key, wanted, tasks)
     if options.text:
         return Job(key, wanted, texts=options.text)

@@ -1,8 +1,9 @@
-"""A client of a running service for the command line: texts by the native API, files by `/v2/document`; retries."""
+"""A client of a running service for the command line: texts by `/translate`, files by `/documents`; retries."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +14,10 @@ import httpx
 from dragoman.memory import Memory
 from dragoman_contract.http import TRANSLATE_PATH
 
-DOCUMENT_PATH = "/v2/document"
+DOCUMENTS_PATH = "/documents"
 POLL_S = 1.0
+ENDED = ("done", "failed", "cancelled")
+"""States of a document that do not change any more."""
 FIRST_DELAY_S, MAX_DELAY_S = 0.25, 15.0
 NEVER_PASSES = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
 """Errors of requests that cannot be sent at all."""
@@ -38,13 +41,19 @@ class Wanted:
     terms: tuple[tuple[str, str], ...] = ()
     memory: Memory | None = None
 
-    def body(self, texts: Sequence[str]) -> dict[str, Any]:
-        """A native request."""
-        body: dict[str, Any] = {"text": [*texts], "target_lang": self.target}
+    @property
+    def options(self) -> dict[str, Any]:
+        """Fields of a request for texts or a document."""
+        options: dict[str, Any] = {"target_lang": self.target}
         if self.source:
-            body["source_lang"] = self.source
+            options["source_lang"] = self.source
         if self.terms:
-            body["terms"] = [{"source": source, "target": target} for source, target in self.terms]
+            options["terms"] = [{"source": source, "target": target} for source, target in self.terms]
+        return options
+
+    def body(self, texts: Sequence[str]) -> dict[str, Any]:
+        """A request for texts."""
+        body = {"text": [*texts], **self.options}
         if self.memory is not None and (units := self.memory.applying(texts)):
             body["memory"] = [{"source": source, "target": target} for source, target in units.items()]
             body["details"] = True
@@ -134,46 +143,43 @@ class Translator:
             RefusedError: The service refuses, or could not translate it.
             UnreachableError: See the class.
         """
-        fields = {"target_lang": wanted.target}
-        if wanted.source:
-            # As at DeepL, a source has no region.
-            fields["source_lang"] = wanted.source.partition("-")[0]
-
+        # In a form, terms are JSON.
+        fields = {
+            name: value if isinstance(value, str) else json.dumps(value)
+            for name, value in wanted.options.items()
+        }
         # A name may have bytes that are not UTF-8.
         files = {"file": (name.encode(errors="replace").decode(), content)}
         if wanted.memory is not None:
             files["memory"] = ("memory.tmx", wanted.memory.content)
-
-        async def upload() -> tuple[str, dict[str, str]]:
-            answer = await self._send("POST", DOCUMENT_PATH, data=fields, files=files)
-            try:
-                uploaded = answer.json()
-                return f"{DOCUMENT_PATH}/{uploaded['document_id']}", {
-                    "document_key": uploaded["document_key"]
-                }
-            except (ValueError, LookupError, TypeError):
-                raise self._not_dragoman(answer) from None
-
-        path, key = await self._patiently(upload)
-
-        async def state() -> Any:
-            answer = await self._send("POST", path, data=key)
-            try:
-                found = answer.json()
-                found["status"]
-            except (ValueError, LookupError, TypeError):
-                raise self._not_dragoman(answer) from None
-            return found
-
-        while True:
-            found = await self._patiently(state)
-            if found["status"] in ("done", "error"):
-                break
+        document = await self._document("POST", DOCUMENTS_PATH, data=fields, files=files)
+        path = f"{DOCUMENTS_PATH}/{document['id']}"
+        while document["state"] not in ENDED:
             await asyncio.sleep(POLL_S)
-        if found["status"] == "error":
-            raise RefusedError(502, "", str(found.get("message") or "the document was not translated"))
-        self.from_memory += found.get("findings", {}).get("from_memory", 0)
-        return (await self._patiently(lambda: self._send("POST", f"{path}/result", data=key))).content
+            document = await self._document("GET", path)
+        if document["state"] != "done":
+            error = document.get("error") or {}
+            raise RefusedError(
+                502,
+                str(error.get("code") or ""),
+                str(error.get("message") or f"the document is {document['state']}"),
+            )
+        self.from_memory += document.get("findings", {}).get("from_memory", 0)
+        return (await self._patiently(lambda: self._send("GET", f"{path}/result"))).content
+
+    async def _document(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
+        """The document that a request answers with: see docs/reference/api.md."""
+
+        async def attempt() -> dict[str, Any]:
+            answer = await self._send(method, path, **arguments)
+            try:
+                document: dict[str, Any] = answer.json()
+                document["id"], document["state"]
+            except (ValueError, LookupError, TypeError):
+                raise self._not_dragoman(answer) from None
+            return document
+
+        return await self._patiently(attempt)
 
     async def _patiently(self, attempt: Callable[[], Awaitable[Result]]) -> Result:
         delay_s = FIRST_DELAY_S
@@ -218,7 +224,7 @@ class Translator:
 
 
 def _reason(answer: httpx.Response) -> tuple[str, str]:
-    """The code and the message of an error, as the native API and DeepL's write them."""
+    """The code and the message of an error of the native API, or of what answered in its place."""
     try:
         document = answer.json()
         error = document.get("error", document)

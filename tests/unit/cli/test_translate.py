@@ -21,21 +21,26 @@ class Service(BaseHTTPRequestHandler):
     """Answers in capitals; refuses Klingon as an engine pod refuses a pair, and `too long` as one refuses a text."""
 
     def do_GET(self) -> None:
-        """The Services of a cluster, as the API server lists them."""
+        """The Services of a cluster, as the API server lists them, or a document that is translated."""
+        state: Any = self.server
+        if self.path == "/documents/ID":
+            return self._answer(200, {"id": "ID", "state": "done", "findings": {"from_memory": 2}})
+        if self.path == "/documents/ID/result":
+            return self._answer(200, state.uploaded.upper())
         assert self.headers["authorization"] == "Bearer person"
         assert self.path.startswith("/api/v1/services?")
         router = {
             "metadata": {"name": "router", "namespace": "system"},
             "spec": {"clusterIP": "10.0.0.1", "ports": [{"name": "http", "port": 80}]},
         }
-        self._answer(200, {"metadata": {"resourceVersion": "1"}, "items": [router]})
+        return self._answer(200, {"metadata": {"resourceVersion": "1"}, "items": [router]})
 
     def do_POST(self) -> None:
         if self.path.startswith("/api/"):
             assert self.headers["authorization"] == "Bearer person"
             assert self.path == "/api/v1/namespaces/system/services/router:http/proxy/translate"
         body = self.rfile.read(int(self.headers["content-length"]))
-        if self.path.startswith("/v2/document"):
+        if self.path.startswith("/documents"):
             self._document(body)
             return
         received = json.loads(body)
@@ -49,18 +54,13 @@ class Service(BaseHTTPRequestHandler):
             self._answer(200, {"translation": [text.upper() for text in received["text"]]})
 
     def _document(self, body: bytes) -> None:
+        assert self.path == "/documents"
         state: Any = self.server
-        if self.path.endswith("/result"):
-            self._answer(200, state.uploaded.upper())
-        elif self.path.endswith("/ID"):
-            assert body == b"document_key=KEY"
-            self._answer(200, {"status": "done", "findings": {"from_memory": 2}})
-        else:
-            state.form = body
-            head, _, content = body.partition(b'name="file"; filename=')
-            assert b"target_lang" in head
-            state.uploaded = content.split(b"\r\n\r\n", 1)[1].rpartition(b"\r\n--")[0]
-            self._answer(200, {"document_id": "ID", "document_key": "KEY"})
+        state.form = body
+        head, _, content = body.partition(b'name="file"; filename=')
+        assert b"target_lang" in head
+        state.uploaded = content.split(b"\r\n\r\n", 1)[1].rpartition(b"\r\n--")[0]
+        self._answer(202, {"id": "ID", "state": "queued"})
 
     def _answer(self, status: int, document: dict[str, Any] | bytes) -> None:
         self.send_response(status)
@@ -70,6 +70,11 @@ class Service(BaseHTTPRequestHandler):
 
     def log_message(self, *arguments: object) -> None:
         pass
+
+
+@pytest.fixture(autouse=True)
+def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.translator.POLL_S", 0.01)
 
 
 @pytest.fixture
@@ -177,6 +182,22 @@ def test_a_folder_becomes_a_folder_with_documents(url: str, tmp_path: Path) -> N
     assert (made / "deep" / "a.txt").read_text() == "ONE\n"
     assert (made / "page.html").read_text() == "<P>TWO</P>"
     assert not (made / "picture.png").exists()
+
+
+def test_a_document_has_the_languages_and_the_glossary_of_the_command(
+    service: Any, url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "terms.tsv").write_text("pod\tPod\n")
+    (tmp_path / "page.html").write_text("<p>two</p>")
+    files = ["--glossary", str(tmp_path / "terms.tsv"), "--file", str(tmp_path / "page.html")]
+    assert translate.main(["--url", url, "--from", "pt-BR", "--to", "zh-Hant", *files]) == DONE
+    assert (tmp_path / "page.zh-Hant.html").read_text() == "<P>TWO</P>"
+    for name, value in {
+        "source_lang": "pt-BR",
+        "target_lang": "zh-Hant",
+        "terms": '[{"source": "pod", "target": "Pod"}]',
+    }.items():
+        assert f'name="{name}"\r\n\r\n{value}\r\n'.encode() in service.form
 
 
 def test_a_glossary_and_a_key_go_with_each_request(

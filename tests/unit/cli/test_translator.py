@@ -93,9 +93,9 @@ async def test_a_response_that_takes_too_long_is_a_timeout() -> None:
 async def test_a_document_that_was_not_translated_says_why() -> None:
     answers = iter(
         [
-            {"document_id": "ID", "document_key": "KEY"},
-            {"status": "translating"},
-            {"status": "error", "message": "no such language"},
+            {"id": "ID", "state": "queued"},
+            {"id": "ID", "state": "translating"},
+            {"id": "ID", "state": "failed", "error": {"code": "broken_file", "message": "no such language"}},
         ]
     )
     transport = httpx.MockTransport(lambda _: httpx.Response(200, json=next(answers)))
@@ -105,10 +105,26 @@ async def test_a_document_that_was_not_translated_says_why() -> None:
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b"{}"])
-@pytest.mark.parametrize("before", [[], [b'{"document_id": "ID", "document_key": "KEY"}']])
+@pytest.mark.parametrize("before", [[], [b'{"id": "ID", "state": "queued"}']])
 async def test_an_address_that_takes_no_documents_is_named(before: list[bytes], body: bytes) -> None:
     answers = iter([*before, body])
     transport = httpx.MockTransport(lambda _: httpx.Response(200, content=next(answers)))
     async with httpx.AsyncClient(transport=transport, base_url="http://pod/") as http:
         with pytest.raises(RefusedError, match="http://pod/ did not answer as Dragoman does"):
             await Translator(http, 60).document("a.docx", b"", WANTED)
+
+
+async def test_a_result_whose_delivery_breaks_is_fetched_again() -> None:
+    requests: list[str] = []
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        requests.append(f"{request.method} {request.url.path}")
+        if request.url.path != "/documents/ID/result":
+            return httpx.Response(202, json={"id": "ID", "state": "done", "findings": {}})
+        if len(requests) < 3:
+            raise httpx.RemoteProtocolError("peer closed connection")
+        return httpx.Response(200, content=b"result")
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(handle), base_url="http://pod/") as http:
+        assert await Translator(http, 60).document("a.docx", b"", WANTED) == b"result"
+    assert requests == ["POST /documents", "GET /documents/ID/result", "GET /documents/ID/result"]
