@@ -25,7 +25,7 @@ CAT, CHAT = "The cat sleeps on the sofa.", "Le chat dort sur le canapé."
 KATZE = "Die Katze schläft auf dem Sofa."
 ANSWERS = {CAT: CHAT, CHAT: CAT, KATZE: CAT}
 LANGUAGES = [
-    {"source": "en", "targets": ["fr", "de", "ne"]},
+    {"source": "en", "targets": ["fr", "de", "ne", "zh-Hant"]},
     {"source": "fr", "targets": ["en"]},
     {"source": "de", "targets": ["en"]},
 ]
@@ -89,6 +89,13 @@ def document(name: str) -> dict[str, Any]:
     return {"name": name, "mimeType": "text/plain", "buffer": CAT.encode()}
 
 
+def sent_with(request: Any, field: str) -> str:
+    """A field of a form that the page sent."""
+    found = re.search(rf'name="{field}"\r\n\r\n([^\r]*)'.encode(), request.post_data_buffer)
+    assert found is not None
+    return found[1].decode()
+
+
 def write(page: Any, text: str) -> None:
     page.get_by_label("Text to translate").fill(text)
 
@@ -107,7 +114,9 @@ def test_what_is_typed_is_translated_and_its_language_named(page: Any, url: str)
 def test_languages_are_those_that_are_served(page: Any, url: str) -> None:
     open_page(page, url, None)
     targets = page.get_by_label("Translate to").locator("option")
-    expect(targets).to_have_text(["English", "French", "German", "Nepali"])
+    expect(targets).to_have_text(
+        ["Chinese (Traditional Han script)", "English", "French", "German", "Nepali"]
+    )
     page.get_by_label("Translate from").select_option("de")
     expect(targets).to_have_text(["English"])
 
@@ -275,8 +284,8 @@ def test_an_answer_of_something_else_is_no_translation(page: Any, url: str) -> N
 
 
 def test_a_document_is_sent_again_by_hand_after_a_failure(page: Any, url: str) -> None:
-    error = {"error": "the engine failed"}
-    page.route("**/translate_file", lambda route: route.fulfill(status=500, json=error), times=1)
+    error = {"error": {"code": "engine_failed", "message": "the engine failed"}}
+    page.route("**/documents", lambda route: route.fulfill(status=500, json=error), times=1)
     open_page(page, url)
     page.locator("#file").set_input_files(document("a.txt"))
     expect(page.locator("#files")).to_contain_text(
@@ -288,9 +297,9 @@ def test_a_document_is_sent_again_by_hand_after_a_failure(page: Any, url: str) -
 
 def test_a_document_that_is_cancelled_does_not_hold_up_the_next(page: Any, url: str) -> None:
     held: list[Any] = []
-    page.route("**/translate_file", lambda route: held.append(route), times=1)
+    page.route("**/documents", lambda route: held.append(route), times=1)
     open_page(page, url)
-    with page.expect_request("**/translate_file"):
+    with page.expect_request("**/documents"):
         page.locator("#file").set_input_files([document("a.txt"), document("b.txt")])
     page.get_by_role("button", name="Cancel: a.txt").click()
     expect(page.get_by_role("link", name="Download the translation of b.txt")).to_be_visible()
@@ -302,7 +311,7 @@ def test_a_document_that_is_cancelled_does_not_hold_up_the_next(page: Any, url: 
 def test_a_document_that_something_else_takes_does_not_hold_up_the_next(
     page: Any, pod: PodProcess, body: str
 ) -> None:
-    page.route("**/translate_file", lambda route: route.fulfill(body=body), times=1)
+    page.route("**/documents", lambda route: route.fulfill(body=body), times=1)
     open_page(page, pod.url)
     page.locator("#file").set_input_files([document("a.txt"), document("b.txt")])
     expect(page.locator("#files")).to_contain_text("What answered is not this server")
@@ -371,8 +380,31 @@ def test_a_glossary_of_the_pair_can_be_chosen(page: Any, url: str) -> None:
     assert answered.value.request.post_data_json["glossary_id"] == made["glossary_id"]
     assert answered.value.ok
     expect(output).to_have_text(CHAT)
+    with page.expect_response("**/documents") as uploaded:
+        page.locator("#file").set_input_files(document("a.txt"))
+    assert sent_with(uploaded.value.request, "glossary_id") == made["glossary_id"]
+    expect(page.get_by_role("link", name="Download the translation of a.txt")).to_be_visible()
     page.get_by_label("Translate to").select_option("de")
     expect(chooser).to_be_hidden()
+
+
+def test_a_document_keeps_the_script_of_its_language(page: Any, url: str) -> None:
+    open_page(page, url, "zh-Hant")
+    with page.expect_response("**/documents") as uploaded:
+        page.locator("#file").set_input_files(document("a.txt"))
+    assert sent_with(uploaded.value.request, "target_lang") == "zh-Hant"
+    assert uploaded.value.json()["target_lang"] == "zh-Hant"
+    expect(page.get_by_role("link", name="Download the translation of a.txt")).to_be_visible()
+
+
+def test_a_document_whose_delivery_breaks_is_fetched_again(page: Any, url: str) -> None:
+    page.route("**/documents/*/result", lambda route: route.abort("connectionreset"), times=1)
+    open_page(page, url)
+    page.locator("#file").set_input_files(document("a.txt"))
+    expect(page.locator("#files")).to_contain_text("The server does not answer.")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download the translation of a.txt").click()
+    assert Path(download.value.path()).read_text() == CHAT
 
 
 def test_a_key_is_asked_for_and_kept_in_the_tab_alone(

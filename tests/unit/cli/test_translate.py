@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,7 @@ def service() -> Iterator[Any]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Service) as server:
         state: Any = server
         state.received = []
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=partial(server.serve_forever, 0.01))
         thread.start()
         yield state
         server.shutdown()

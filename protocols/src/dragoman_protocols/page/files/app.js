@@ -320,6 +320,6 @@ at('key-form').addEventListener('submit', (event) => {
 });
 addEventListener('hashchange', takeShared);
 addEventListener('online', () => { if (!at('again').hidden) at('again').click(); });
-setUpDocuments(() => ({ ...pair(), formats: served?.settings.supportedFilesFormat ?? [] }), askForKey);
+setUpDocuments(() => ({ ...pair(), glossary: glossary.value, formats: served?.settings.supportedFilesFormat ?? [] }), askForKey);
 takeShared();
 start();

@@ -3,10 +3,12 @@
 import { keyHeaders } from './key.js';
 import { Refusal, refusalOf } from './refusal.js';
 
-async function call(path, { body, signal } = {}) {
+const POLL_MS = 500;
+
+async function call(path, { method, body, signal } = {}) {
   const headers = keyHeaders();
   if (body !== undefined) headers['Content-Type'] = 'application/json';
-  const options = { method: body === undefined ? 'GET' : 'POST', headers, signal };
+  const options = { method: method ?? (body === undefined ? 'GET' : 'POST'), headers, signal };
   const response = await fetch(path, body === undefined ? options : { ...options, body: JSON.stringify(body) });
   if (!response.ok) throw refusalOf(response.status, response.headers.get('Retry-After'), await response.json().catch(() => null));
   return response;
@@ -82,33 +84,49 @@ async function* events(body) {
 }
 
 /**
- * Translate a file; `onProgress` gets the share that was sent, 1 while it is translated.
- * @returns {Promise<string>} The address to download it from.
+ * Upload a file; `onProgress` gets the share that was sent.
+ * @returns {Promise<string>} The path of the document.
  */
-export function translateFile(file, { source, target }, signal, onProgress) {
+export function upload(file, { source, target, glossary }, signal, onProgress) {
   const form = new FormData();
-  form.append('source', source);
-  form.append('target', target);
+  form.append('source_lang', source);
+  form.append('target_lang', target);
+  if (glossary) form.append('glossary_id', glossary);
   form.append('file', file);
   // fetch() does not tell how much of a body was sent.
   const request = new XMLHttpRequest();
   return new Promise((resolve, reject) => {
-    request.open('POST', 'translate_file');
+    request.open('POST', 'documents');
     for (const [name, value] of Object.entries(keyHeaders())) request.setRequestHeader(name, value);
     request.responseType = 'json';
     request.upload.onprogress = (event) => onProgress(event.total ? event.loaded / event.total : 1);
-    request.upload.onload = () => onProgress(1);
     request.onerror = () => reject(new TypeError('no answer'));
     request.onabort = () => reject(signal.reason);
     request.onload = () => {
       const { status, response } = request;
-      // The path alone: behind a proxy the server may not know its own scheme and host.
-      const name = response?.translatedFileUrl?.split('/download_file/')[1];
-      if (status === 200 && name) resolve(`download_file/${name}`);
-      else if (status === 200) reject(new SyntaxError('no address of a file'));
-      else reject(refusalOf(status, request.getResponseHeader('Retry-After'), response));
+      if (status >= 300) reject(refusalOf(status, request.getResponseHeader('Retry-After'), response));
+      else if (response?.id) resolve(`documents/${encodeURIComponent(response.id)}`);
+      else reject(new SyntaxError('no document'));
     };
     signal.addEventListener('abort', () => request.abort(), { once: true });
     request.send(form);
   });
 }
+
+/**
+ * Wait until a document is translated; `onProgress` gets the share that is.
+ * @returns {Promise<{name: string, content: Blob}>} The translation.
+ */
+export async function translated(path, signal, onProgress) {
+  for (;;) {
+    const { state, name, progress, error } = await json(path, { signal });
+    if (state === 'done') return { name, content: await (await call(`${path}/result`, { signal })).blob() };
+    if (error) throw refusalOf(500, null, { error });
+    if (!['queued', 'translating'].includes(state)) throw new SyntaxError(`state ${state}`);
+    onProgress(progress);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+/** End the translation of a document. */
+export const cancelDocument = (path) => call(path, { method: 'DELETE' }).catch(() => { /* It ends with its time limit. */ });

@@ -1,6 +1,6 @@
 // Documents: chosen or dropped, sent one after the other, and offered for download.
 
-import { translateFile } from './client.js';
+import { cancelDocument, translated, upload } from './client.js';
 import { countdown, refusalIn, waitS } from './refusal.js';
 
 const element = (tag, properties = {}, ...children) => {
@@ -13,7 +13,7 @@ const element = (tag, properties = {}, ...children) => {
 const endingOf = (name) => (/\.[^.]+$/.exec(name)?.[0] ?? '').toLowerCase();
 
 /**
- * @param {() => {source: string, target: string, formats: string[]}} options As they are when a file is added.
+ * @param {() => {source: string, target: string, glossary: string, formats: string[]}} options As they are when a file is added.
  * @param {(reason: string) => void} askForKey Called when a key is missing or wrong.
  */
 export function setUpDocuments(options, askForKey) {
@@ -26,7 +26,7 @@ export function setUpDocuments(options, askForKey) {
     const row = rowOf(file);
     list.hidden = false;
     list.append(row.item);
-    const { source, target, formats } = options();
+    const { formats, ...wanted } = options();
     const refuse = (reason) => {
       row.end(reason);
       status.textContent = `${file.name}: ${reason}`;
@@ -38,29 +38,44 @@ export function setUpDocuments(options, askForKey) {
     const controller = new AbortController();
     const attempt = () => {
       row.onCancel(() => controller.abort());
-      before = before.then(() => send(file, { source, target }, row, controller.signal, attempt));
+      before = before.then(() => send(file, wanted, row, controller.signal, attempt));
     };
     attempt();
   }
 
-  async function send(file, pair, row, signal, again) {
-    for (let attempts = 1; !signal.aborted; attempts++) {
-      try {
+  async function send(file, wanted, row, signal, again) {
+    let path;
+    try {
+      path = await persist(file, row, signal, () => {
         row.show('Sending', 0);
-        const href = await translateFile(file, pair, signal, (share) => (share < 1 ? row.show('Sending', share) : row.show('Translating')));
-        row.finish(href);
-        status.textContent = `${file.name} is translated.`;
+        return upload(file, wanted, signal, (share) => (share < 1 ? row.show('Sending', share) : row.show('Translating')));
+      });
+      const { name, content } = await persist(file, row, signal, () => translated(path, signal, (share) => row.show('Translating', share)));
+      row.finish(content, name.replace(/(\.[^.]*)?$/, `_${wanted.target}$1`));
+      status.textContent = `${file.name} is translated.`;
+    } catch (error) {
+      if (signal.aborted) {
+        if (path) cancelDocument(path);
         return;
+      }
+      const refusal = refusalIn(error);
+      row.end(refusal.message, again);
+      if (refusal.kind === 'key') askForKey(refusal.message);
+    }
+  }
+
+  /** Do a part of the work, and again after a refusal that passes. */
+  async function persist(file, row, signal, work) {
+    for (let attempts = 1; ; attempts++) {
+      signal.throwIfAborted();
+      try {
+        return await work();
       } catch (error) {
-        if (signal.aborted) return;
+        if (signal.aborted) throw error;
         const refusal = refusalIn(error);
-        const seconds = waitS(refusal, attempts);
         status.textContent = `${file.name}: ${refusal.message}`;
-        if (seconds === null) {
-          row.end(refusal.message, again);
-          if (refusal.kind === 'key') askForKey(refusal.message);
-          return;
-        }
+        const seconds = waitS(refusal, attempts);
+        if (seconds === null) throw error;
         await countdown(seconds, signal, (left) => row.show(`${refusal.message} Next attempt in ${left} s.`)).done;
       }
     }
@@ -111,10 +126,13 @@ function rowOf(file) {
     onCancel(cancel) {
       actions.replaceChildren(button('Cancel', () => { cancel(); item.remove(); }));
     },
-    finish(href) {
+    /** Offer the translation, a Blob, as a file of that name. */
+    finish(content, download) {
       state.textContent = 'Translated';
       bar.hidden = true;
-      const link = element('a', { className: 'button', href, download: '', textContent: 'Download', ariaLabel: `Download the translation of ${file.name}` });
+      const href = URL.createObjectURL(content);
+      removal.addEventListener('click', () => URL.revokeObjectURL(href));
+      const link = element('a', { className: 'button', href, download, textContent: 'Download', ariaLabel: `Download the translation of ${file.name}` });
       actions.replaceChildren(removal, link);
     },
     end(text, again) {
