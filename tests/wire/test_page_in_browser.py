@@ -89,11 +89,12 @@ def document(name: str) -> dict[str, Any]:
     return {"name": name, "mimeType": "text/plain", "buffer": CAT.encode()}
 
 
-def sent_with(request: Any, field: str) -> str:
-    """A field of a form that the page sent."""
-    found = re.search(rf'name="{field}"\r\n\r\n([^\r]*)'.encode(), request.post_data_buffer)
-    assert found is not None
-    return found[1].decode()
+KEEP_FORM = """
+    window.sent = {};
+    const append = FormData.prototype.append;
+    FormData.prototype.append = function (name, value) { sent[name] = value; append.call(this, name, value); };
+"""
+"""Playwright does not see the fields of a form that has a file."""
 
 
 def write(page: Any, text: str) -> None:
@@ -114,9 +115,7 @@ def test_what_is_typed_is_translated_and_its_language_named(page: Any, url: str)
 def test_languages_are_those_that_are_served(page: Any, url: str) -> None:
     open_page(page, url, None)
     targets = page.get_by_label("Translate to").locator("option")
-    expect(targets).to_have_text(
-        ["Chinese (Traditional Han script)", "English", "French", "German", "Nepali"]
-    )
+    expect(targets).to_have_text(["English", "French", "German", "Nepali", "Traditional Chinese"])
     page.get_by_label("Translate from").select_option("de")
     expect(targets).to_have_text(["English"])
 
@@ -369,6 +368,7 @@ def test_a_glossary_of_the_pair_can_be_chosen(page: Any, url: str) -> None:
     made = httpx.post(
         f"{url}v2/glossaries", data={"name": "Animals", "source_lang": "en", "target_lang": "fr", **entries}
     ).json()
+    page.add_init_script(KEEP_FORM)
     output = open_page(page, url)
     chooser = page.get_by_label("Glossary")
     expect(chooser).to_be_hidden()
@@ -380,10 +380,9 @@ def test_a_glossary_of_the_pair_can_be_chosen(page: Any, url: str) -> None:
     assert answered.value.request.post_data_json["glossary_id"] == made["glossary_id"]
     assert answered.value.ok
     expect(output).to_have_text(CHAT)
-    with page.expect_response("**/documents") as uploaded:
-        page.locator("#file").set_input_files(document("a.txt"))
-    assert sent_with(uploaded.value.request, "glossary_id") == made["glossary_id"]
+    page.locator("#file").set_input_files(document("a.txt"))
     expect(page.get_by_role("link", name="Download the translation of a.txt")).to_be_visible()
+    assert page.evaluate("sent.glossary_id") == made["glossary_id"]
     page.get_by_label("Translate to").select_option("de")
     expect(chooser).to_be_hidden()
 
@@ -392,7 +391,6 @@ def test_a_document_keeps_the_script_of_its_language(page: Any, url: str) -> Non
     open_page(page, url, "zh-Hant")
     with page.expect_response("**/documents") as uploaded:
         page.locator("#file").set_input_files(document("a.txt"))
-    assert sent_with(uploaded.value.request, "target_lang") == "zh-Hant"
     assert uploaded.value.json()["target_lang"] == "zh-Hant"
     expect(page.get_by_role("link", name="Download the translation of a.txt")).to_be_visible()
 

@@ -143,13 +143,11 @@ class Translator:
             RefusedError: The service refuses, or could not translate it.
             UnreachableError: See the class.
         """
-        # In a form, terms are JSON.
-        fields = {
-            name: value if isinstance(value, str) else json.dumps(value)
-            for name, value in wanted.options.items()
-        }
+        fields = wanted.options
         # A name may have bytes that are not UTF-8.
         files = {"file": (name.encode(errors="replace").decode(), content)}
+        if terms := fields.pop("terms", None):
+            files["terms"] = ("terms.json", json.dumps(terms).encode())
         if wanted.memory is not None:
             files["memory"] = ("memory.tmx", wanted.memory.content)
         document = await self._document("POST", DOCUMENTS_PATH, data=fields, files=files)

@@ -20,8 +20,8 @@ MULTIPART = b"multipart/form-data"
 MAX_PARTS = 100
 FILE_PART = "file"
 """Name of the part that is a file even without a file name: DeepL has a field for that."""
-MEMORY_PART = "memory"
-"""Name of the part with a translation memory beside the file."""
+ATTACHED_PARTS = ("memory", "terms")
+"""Names of the parts with files beside the one to translate: a translation memory and a glossary."""
 MAX_FIELD_BYTES = 4096
 MAX_PARAMETERS = 32
 """Of a header, semicolons in quotes included: reading them costs the square of their number."""
@@ -47,9 +47,10 @@ class Upload:
     Args:
         fields: Values by name.
         sample: The beginning of the file where that is text, to detect its language by.
-        file_name: Of the first file that is no memory, empty where it has none; None without a file, or if not kept.
+        file_name: Of the first file in no attached part, empty where it has none; None without a file, or if not kept.
         content: That part's content.
         memory: Content of the file in the part `memory`, where it was kept.
+        terms: The same of the part `terms`.
         positions: Of each field's values in the body: where their bytes begin and end, in one piece or more.
     """
 
@@ -58,6 +59,7 @@ class Upload:
     file_name: str | None = None
     content: bytes = b""
     memory: bytes = b""
+    terms: bytes = b""
     positions: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict, compare=False)
 
 
@@ -98,7 +100,7 @@ class MultipartReader:
         self._max_field_bytes = max_field_bytes
         self._file_name: str | None = None
         self._file = bytearray()
-        self._memory = bytearray()
+        self._attached = {name: bytearray() for name in ATTACHED_PARTS}
         self._target: bytearray | None = None
         """What the part's content is added to."""
         self.fields: dict[str, list[str]] = {}
@@ -152,8 +154,8 @@ class MultipartReader:
         if self._error is not None:
             raise MalformedRequestError(self._error)
         sample = _text(self._sample) if self._sample else ""
-        file, memory = bytes(self._file), bytes(self._memory)
-        return Upload(self.fields, sample, self._file_name, file, memory, self._positions)
+        memory, terms = (bytes(self._attached[name]) for name in ATTACHED_PARTS)
+        return Upload(self.fields, sample, self._file_name, bytes(self._file), memory, terms, self._positions)
 
     def _parser_for(self, content_type: bytes | None) -> MultipartParser | None:
         if content_type is not None and content_type.count(b";") > MAX_PARAMETERS:
@@ -215,8 +217,8 @@ class MultipartReader:
         if file_name is None:
             self._field, self._most_bytes = name, self._max_field_bytes + 1
             return
-        if name == MEMORY_PART:
-            self._target = self._memory if self._keep_file else None
+        if name in self._attached:
+            self._target = self._attached[name] if self._keep_file else None
             return
         if self._keep_file and self._file_name is None:
             self._file_name, self._target = file_name, self._file

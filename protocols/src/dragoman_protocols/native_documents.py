@@ -16,7 +16,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from dragoman_protocols.bodies import described
+from dragoman_protocols.bodies import described, read_json
 from dragoman_protocols.calls import Need, Peek, TranslateFile
 from dragoman_protocols.documents import Document, Documents, State
 from dragoman_protocols.endpoints import Endpoint, Handler, Kind, Operation
@@ -26,7 +26,15 @@ from dragoman_protocols.forms import FieldValues
 from dragoman_protocols.memories import read_memory
 from dragoman_protocols.messages import Answer, Request, charge_headers, json_answer
 from dragoman_protocols.multipart import MULTIPART, Upload
-from dragoman_protocols.native import API, ErrorBody, Tag, TranslateRequest, need_of, translation_request
+from dragoman_protocols.native import (
+    API,
+    ErrorBody,
+    NativeTerm,
+    Tag,
+    TranslateRequest,
+    need_of,
+    translation_request,
+)
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import Formality, OnFinding, Split
@@ -34,6 +42,8 @@ from dragoman_protocols.translation import Formality, OnFinding, Split
 PATH = "/documents"
 
 MAX_GLOSSARIES = 5
+
+MAX_TERMS_BYTES = 1024 * 1024
 
 LISTS = frozenset({"glossary_ids", "instructions"})
 """Fields of the form that may be repeated."""
@@ -57,6 +67,13 @@ class DocumentForm(Struct, forbid_unknown_fields=True):
     glossary_ids: Annotated[
         list[str], Meta(max_length=MAX_GLOSSARIES, description="the same for several glossaries")
     ] = []
+    terms: Annotated[
+        str | None,
+        Meta(
+            description="a glossary: JSON, as `terms` of /translate, in a field or a file",
+            extra_json_schema=BINARY,
+        ),
+    ] = None
     memory: Annotated[
         str | None, Meta(description="a translation memory in TMX, as a file", extra_json_schema=BINARY)
     ] = None
@@ -75,6 +92,13 @@ class DocumentForm(Struct, forbid_unknown_fields=True):
     timeout_s: Annotated[float, Meta(gt=0, description="time limit of the translation in seconds")] | None = (
         None
     )
+
+
+class _Terms(Struct):
+    terms: list[NativeTerm]
+
+
+_TERMS = msgspec.json.Decoder(_Terms)
 
 
 class DocumentState(Struct):
@@ -118,6 +142,7 @@ def read(request: Request, _: Site) -> TranslateFile:
         [],
         form.target_lang,
         form.source_lang,
+        terms=_terms(upload.terms or (form.terms or "").encode()),
         formality=form.formality,
         context=form.context,
         instructions=form.instructions,
@@ -218,6 +243,12 @@ def _read_fields(fields: FieldValues) -> DocumentForm:
         return msgspec.convert({"file": "", **values}, DocumentForm, strict=False)
     except msgspec.ValidationError as error:
         raise described(error, DocumentForm) from None
+
+
+def _terms(content: bytes) -> list[NativeTerm]:
+    if len(content) > MAX_TERMS_BYTES:
+        raise InvalidFieldError(f"terms is longer than {MAX_TERMS_BYTES} bytes")
+    return read_json(b'{"terms":%b}' % content, _TERMS).terms if content else []
 
 
 def _glossary_ids(form: DocumentForm, need: Need) -> tuple[str, ...]:

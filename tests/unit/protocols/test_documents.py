@@ -10,6 +10,7 @@ from dragoman_protocols import native_documents
 from dragoman_protocols.calls import Need, TranslateFile
 from dragoman_protocols.documents import Document, State, result_name
 from dragoman_protocols.errors import BrokenFileError, InvalidFieldError, MalformedRequestError
+from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.messages import Request
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.native_documents import content_disposition, describe
@@ -90,6 +91,14 @@ def test_an_upload_has_the_options_of_translate_and_tags_stay_as_they_were_given
     assert wanted.ignore_unsupported
 
 
+@pytest.mark.parametrize("as_file", [True, False])
+def test_terms_are_those_of_translate(as_file: bool) -> None:
+    terms = '[{"source": "pod", "target": "Pod"}]'
+    fields = {"target_lang": ["de"], **({} if as_file else {"terms": [terms]})}
+    call = read(fields, terms=terms.encode() if as_file else b"")
+    assert call.request.terms == (Term("pod", "Pod"),)
+
+
 @pytest.mark.parametrize("source", [[], ["auto"]])
 def test_the_source_language_is_optional(source: list[str]) -> None:
     fields = {"target_lang": ["de"], **({"source_lang": source} if source else {})}
@@ -108,6 +117,8 @@ def test_the_source_language_is_optional(source: list[str]) -> None:
         ({"target_lang": ["de"], "timeout_s": ["x"]}, {}, "timeout_s must be a number"),
         ({"target_lang": ["de"], "document_key": ["x"]}, {}, "'document_key' is no field of this request"),
         ({"target_lang": ["de"], "glossary_ids": ["a"] * 6}, {}, "glossary_ids must have at most 5"),
+        ({"target_lang": ["de"]}, {"terms": b'[{"source": "a"}]'}, r"terms\[0\].target is required"),
+        ({"target_lang": ["de"]}, {"terms": b"[" * 2**20 + b"]"}, "terms is longer than 1048576 bytes"),
     ],
 )
 def test_what_cannot_be_read_is_refused(fields: dict[str, list[str]], upload: Any, message: str) -> None:

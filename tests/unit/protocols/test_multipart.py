@@ -40,13 +40,14 @@ def test_the_fields_are_found_in_any_order_and_however_the_bytes_come(
     assert message == Upload({name: [f"value of {name}"] for name in order if name != "file"})
 
 
-@pytest.mark.parametrize("first", ["file", "memory"])
-def test_a_memory_is_no_file(first: str) -> None:
-    memory = (FILE % (b"m.txt", b"<tmx>")).replace(b'name="file"', b'name="memory"')
-    parts = [FILE % (b"a.txt", b"Hello"), memory]
-    body = b"".join(parts if first == "file" else reversed(parts)) + END
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("name", ["memory", "terms"])
+def test_a_memory_or_a_glossary_is_not_the_file(name: str, is_first: bool) -> None:
+    attached = (FILE % (b"m.txt", b"content")).replace(b'name="file"', f'name="{name}"'.encode())
+    parts = [FILE % (b"a.txt", b"Hello"), attached]
+    body = b"".join(reversed(parts) if is_first else parts) + END
     found = read_form(TYPE, body, keep_file=True)
-    assert (found.file_name, found.content, found.memory) == ("a.txt", b"Hello", b"<tmx>")
+    assert (found.file_name, found.content, getattr(found, name)) == ("a.txt", b"Hello", b"content")
     assert found.sample == "Hello"
     assert read(body) == Upload({}, "Hello")
 

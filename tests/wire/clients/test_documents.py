@@ -4,10 +4,14 @@ import json
 import socket
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+
+from dragoman import translate
+from dragoman.exits import DONE
 
 LIMIT_S = 20.0
 LANGS = {"source_lang": "en", "target_lang": "de"}
@@ -153,3 +157,18 @@ def test_a_result_whose_delivery_broke_is_fetched_again(
         assert client.recv(15) == b"HTTP/1.1 200 OK"
     again = scripted_pod.client.request(method, path, content=body)
     assert (again.status_code, len(again.content)) == (200, len(LARGE))
+
+
+def test_the_terms_of_a_glossary_are_expected(scripted_pod: Any) -> None:
+    files = {"file": ("a.txt", "Good day"), "terms": ("t.json", '[{"source": "day", "target": "Tag"}]')}
+    document = ended(scripted_pod, scripted_pod.client.post("/documents", data=LANGS, files=files).json())
+    assert document["findings"] == {"glossary": 1}
+
+
+def test_the_command_line_sends_the_script_and_a_glossary(scripted_pod: Any, tmp_path: Path) -> None:
+    source, terms = tmp_path / "a.html", tmp_path / "terms.tsv"
+    source.write_text("<p>Good day</p>")
+    terms.write_text("night\tNacht\n")
+    options = ["--to", "zh-Hant", "--glossary", str(terms), "--file", str(source)]
+    assert translate.main(["--url", scripted_pod.url, *options]) == DONE
+    assert (tmp_path / "a.zh-Hant.html").read_text() == "<p>yad dooG</p>"
