@@ -1,60 +1,93 @@
-"""One request and how it is answered, in the format of its API."""
+"""One request, and how it is answered in the format of its API; the same for pods and routers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 from dragoman_contract.routing import REFUSALS, REFUSED_HEADER
-from dragoman_http.bodies import Receive, Send
-from dragoman_http.protocol import BoundedProtocol
+from dragoman_http.bodies import Message, Receive, Reservation, Send, discard_body, read_body
+from dragoman_http.protocol import EXTENSION, Cycle
 from dragoman_protocols.endpoints import Api, Endpoint
-from dragoman_protocols.errors import CapacityError, RequestError
+from dragoman_protocols.errors import CapacityError, RequestError, TooManyConnectionsError
 from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.routes import api_of, with_body
+
+TOO_LARGE = 413
 
 
 class Exchange:
     """One HTTP request, and how it is answered.
 
-    Attributes:
-        by_head: The endpoint that the request's head shows; set by `set_endpoint`.
-        endpoint: The one that its body shows.
-        started: Whether an answer was started.
-
     Args:
-        connection: Where the server is the pod's own: whether the client disconnected is known from it.
-    """
+        request: Its head was read from `scope`.
+        reservation: Counts the memory of the body; None: it is not counted.
 
-    by_head: Endpoint
-    endpoint: Endpoint
+    Attributes:
+        started: Whether an answer was started.
+        cycle: The server's; None under another server than `make_server`'s, where a disconnect is not noticed.
+    """
 
     def __init__(
         self,
         request: Request,
+        scope: Message,
         receive: Receive,
         send: Send,
-        connection: BoundedProtocol | None = None,
+        reservation: Reservation | None = None,
     ) -> None:
-        self.request, self.receive = request, receive
-        self._send = send
-        self._cycle = None if connection is None else connection.current
-        self._api: Api | None = None
+        self.request, self.receive, self._send, self.reservation = request, receive, send, reservation
+        connection = scope["extensions"].get(EXTENSION) if "extensions" in scope else None
+        self.cycle: Cycle | None = None if connection is None else connection.current
+        self._by_head: Endpoint | None = None
+        self._endpoint: Endpoint | None = None
         self.started = False
+
+    @property
+    def by_head(self) -> Endpoint:
+        """The endpoint that the request's head shows; it is set."""
+        assert self._by_head is not None
+        return self._by_head
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The endpoint that the request's body shows, or its head as long as the body is not there."""
+        assert self._endpoint is not None
+        return self._endpoint
 
     def set_endpoint(self, endpoint: Endpoint) -> None:
         """Set the endpoint that the request's head shows."""
-        self.by_head, self.endpoint, self._api = endpoint, endpoint, endpoint.api
+        self._by_head = self._endpoint = endpoint
 
     def set_body(self, body: bytes) -> None:
         """Set the body, and the endpoint that it shows. Linear in the body's length."""
         self.request.body = body
-        self.endpoint = with_body(self.by_head, self.request)
-        self._api = self.endpoint.api
+        if self._by_head is not None:
+            self._endpoint = with_body(self._by_head, self.request)
+
+    async def read_body(
+        self, limit_bytes: int, feed: Callable[[bytes], Awaitable[None]] | None = None
+    ) -> bytes:
+        """The body; see `bodies.read_body`, which also has the errors."""
+        length = self.request.header(b"content-length")
+        return await read_body(self.receive, limit_bytes, length, self.reservation, feed)
+
+    @property
+    def api(self) -> Api:
+        """The API of the request, or the nearest one of an unknown path."""
+        if self._by_head is None:
+            return api_of(self.request)
+        # Where the body was not read, too: a form is for another API than JSON.
+        endpoint = self.endpoint if self.request.body else with_body(self._by_head, self.request)
+        return endpoint.api
+
+    def error(self, error: RequestError) -> Answer:
+        """An error in the format of the API."""
+        return self.api.error(error, self.request)
 
     def refused(self, error: RequestError) -> Answer:
-        """An error in the API's format; marked for routers if another replica can answer without cost."""
-        answer = (self._api or api_of(self.request)).error(error, self.request)
+        """The same of a pod: marked for routers if another replica can answer without cost."""
+        answer = self.error(error)
         if isinstance(error, CapacityError) and not error.started and error.code in REFUSALS:
             return answer._replace(headers=(*answer.headers, (REFUSED_HEADER, error.code)))
         return answer
@@ -62,24 +95,31 @@ class Exchange:
     @property
     def is_gone(self) -> bool:
         """Whether the client has disconnected."""
-        return self._cycle is not None and self._cycle.disconnected
+        return self.cycle is not None and self.cycle.disconnected
 
     @contextmanager
     def watched(self, end: Callable[[], object]) -> Iterator[None]:
         """Call `end` if the client disconnects meanwhile; a task for each request that waits for it would cost more."""
-        if self._cycle is not None:
-            self._cycle.on_disconnect = end
+        if self.cycle is not None:
+            self.cycle.on_disconnect = end
         try:
             yield
         finally:
-            if self._cycle is not None:
-                self._cycle.on_disconnect = None
+            if self.cycle is not None:
+                self.cycle.on_disconnect = None
 
     async def answer(self, answer: Answer) -> None:
         """Send a whole answer."""
-        await self.start(answer.status, answer.head(), close=answer.close)
-        await self.send(answer.body, more=False)
-        if answer.delivered is not None and not self.is_gone:
+        close = answer.close or answer.status == TOO_LARGE
+        if self.cycle is None:
+            await self.start(answer.status, answer.head(), close=close)
+            await self.send(answer.body, more=False)
+        else:
+            self.started = True
+            if close:
+                self.cycle.keep_alive = False
+            await self.cycle.answer(answer.status, answer.head(), answer.body)
+        if answer.delivered is not None and not self.is_gone and self.request.method != "HEAD":
             answer.delivered()
 
     async def start(self, status: int, headers: list[tuple[bytes, bytes]], *, close: bool = False) -> None:
@@ -92,3 +132,18 @@ class Exchange:
     async def send(self, body: bytes, *, more: bool) -> None:
         """Send a part of the body."""
         await self._send({"type": "http.response.body", "body": body, "more_body": more})
+
+    async def refuse_connection(self, max_connections: int) -> None:
+        """Refuse the request of a connection that is one too many; the answer ends the connection.
+
+        Raises:
+            TooManyConnectionsError: Always.
+        """
+        # A connection that is closed with bytes that were not read is reset, and its client may not read the answer.
+        await discard_body(self.receive)
+        if self.cycle is not None:
+            self.cycle.keep_alive = False
+        raise TooManyConnectionsError(
+            f"this router has its maximum of {max_connections} connections; retry later, and use connections again",
+            1,
+        )

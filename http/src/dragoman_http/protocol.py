@@ -40,9 +40,11 @@ class Cycle(RequestResponseCycle):
     """One request and its response: uvicorn's, with a short path for those that are complete, as nearly all are.
 
     Attributes:
+        closes: Whether each response ends its connection, as the server terminates.
         on_disconnect: Called if the client disconnects while the request is answered.
     """
 
+    closes: Callable[[], bool]
     on_disconnect: Callable[[], object] | None = None
     _received = False
 
@@ -60,28 +62,37 @@ class Cycle(RequestResponseCycle):
         self.message_event.clear()
         return {"type": "http.request", "body": bytes(self.body)}
 
+    async def send(self, message: Any) -> None:
+        """ASGI's."""
+        if not self.response_started and self.closes():
+            self.keep_alive = False
+        await super().send(message)
+
     async def answer(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
         """Send a complete response in one write.
 
         Args:
             status: HTTP status.
-            headers: Free of line ends, with the body's length among them and without `connection`.
+            headers: With the body's length among them and without `connection`.
             body: The body.
         """
         if self.flow.write_paused and not self.disconnected:
             await self.flow.drain()
         if self.disconnected:
             return
-        lines = [name + b": " + value for name, value in headers]
-        if self.waiting_for_100_continue:
+        lines = [name + b": " + value for name, value in (*self.default_headers, *headers)]
+        if self.waiting_for_100_continue or self.closes():
             # The client need not send the body now: the next bytes may be the body or a request.
             self.keep_alive = False
         if not self.keep_alive:
             lines.append(b"connection: close")
-        lines += (b"", b"" if self.scope["method"] == "HEAD" else body)
+        head = b"\r\n".join((*lines, b"", b""))
+        if head.count(b"\n") != len(lines) + 1 or head.count(b"\r") != len(lines) + 1:
+            raise ValueError("a header with a line end")
         self.response_started = self.response_complete = True
         self.message_event.set()
-        self.transport.write(STATUS_LINE[status] + b"\r\n".join(lines))
+        head = STATUS_LINE[status] + head
+        self.transport.write(head if self.scope["method"] == "HEAD" else head + body)
         if not self.keep_alive:
             self.transport.close()
         self.on_response()
@@ -92,17 +103,18 @@ class BoundedProtocol(HttpToolsProtocol):
 
     limits: RequestLimits
     on_write_timeout: Callable[[], object]
-    cancel_on_disconnect: bool
+    closes: Callable[[], bool]
     max_connections: int
     crowded = False
     """Whether there were as many connections as may be when this one came: the application refuses its request."""
     current: Cycle
     """The one that is being answered; an application takes it as it starts."""
+    task: asyncio.Task[None] | None = None
+    """Answers it."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.url = b""
-        self._task: asyncio.Task[None] | None = None
         self._complete = True
         self._in_head = True
         self._head_bytes = 0
@@ -132,15 +144,11 @@ class BoundedProtocol(HttpToolsProtocol):
         if isinstance(exc, TimeoutError):  # ETIMEDOUT, by TCP_USER_TIMEOUT.
             self.on_write_timeout()
         super().connection_lost(exc)
-        if self._task is None:
+        if self.task is None:
             return
         if self.current.on_disconnect is not None:
             self.current.on_disconnect()
-        if self.cancel_on_disconnect:
-            self._task.cancel()
-            self.tasks.discard(self._task)
-        else:
-            self._task.add_done_callback(self.tasks.discard)
+        self.task.add_done_callback(self.tasks.discard)
 
     def data_received(self, data: bytes) -> None:
         """Bytes of a request, most often all of it."""
@@ -227,8 +235,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """The response is sent; another request may follow."""
         self.server_state.total_requests += 1
-        if self._task is not None:
-            self.tasks.discard(self._task)
+        if self.task is not None:
+            self.tasks.discard(self.task)
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
@@ -293,7 +301,7 @@ class BoundedProtocol(HttpToolsProtocol):
             "headers": self.headers,
             "extensions": self._extensions,
         }
-        return Cycle(
+        cycle = Cycle(
             scope,
             self.transport,
             self.flow,
@@ -306,11 +314,13 @@ class BoundedProtocol(HttpToolsProtocol):
             version != "1.0" and parser.should_keep_alive(),
             self.on_response_complete,
         )
+        cycle.closes = self.closes
+        return cycle
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         self.current = cycle
-        self._task = self.loop.create_task(cycle.run_asgi(app))
-        self.tasks.add(self._task)
+        self.task = self.loop.create_task(cycle.run_asgi(app))
+        self.tasks.add(self.task)
 
     def _wait_for_next(self) -> None:
         """Nothing arrives: the client waits for a response, which may take long, or sends another request."""

@@ -43,7 +43,7 @@ def make_server(
     limits: RequestLimits,
     on_write_timeout: Callable[[], object],
     *,
-    cancel_on_disconnect: bool = False,
+    closes: Callable[[], bool] = lambda: False,
     max_connections: int = sys.maxsize,
     closing_s: int,
     **options: Any,
@@ -54,8 +54,8 @@ def make_server(
         app: The ASGI application.
         limits: On requests.
         on_write_timeout: Called for each client that did not read its response.
-        cancel_on_disconnect: Whether the task of a request is cancelled when its client disconnects; else the
-            application has to call `receive()`.
+        closes: Whether each response ends its connection, as the server terminates: through a Service a kept one would
+            lead its client back here, a new one leads to another replica.
         max_connections: Connections at the same time; on further ones `BoundedProtocol.crowded` is set, for the
             application to refuse their requests.
         closing_s: Seconds that requests get once the server is stopped.
@@ -64,7 +64,7 @@ def make_server(
     fields = {
         "limits": limits,
         "on_write_timeout": staticmethod(on_write_timeout),
-        "cancel_on_disconnect": cancel_on_disconnect,
+        "closes": staticmethod(closes),
         "max_connections": max_connections,
     }
     config = uvicorn.Config(

@@ -9,7 +9,7 @@ from importlib import import_module
 
 from dragoman_contract.http import TRANSLATE_PATH
 from dragoman_protocols.endpoints import Api, Endpoint, Kind
-from dragoman_protocols.errors import MethodNotAllowedError
+from dragoman_protocols.errors import MethodNotAllowedError, UnknownPathError
 from dragoman_protocols.messages import CORS_HEADERS, Answer, Request, json_answer
 from dragoman_protocols.native import API as NATIVE
 from dragoman_protocols.openapi import document
@@ -74,21 +74,6 @@ for _each in ENDPOINTS:
         _BY_BODY[_default] = (*_BY_BODY.get(_default, ()), _each)
 
 
-def _pattern(template: str) -> re.Pattern[str]:
-    """The paths of a template; its last variable takes slashes where it ends the template."""
-    pattern = re.sub(r"\\{(\w+)\\}$", r"(?P<\1>.+)", re.escape(template))
-    return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", pattern), re.S)
-
-
-_TEMPLATES = sorted(
-    ((path.partition("{")[0], _pattern(path), found) for path, found in _BY_PATH.items() if "{" in path),
-    key=lambda row: (-len(row[0]), -row[1].pattern.count("/")),
-)
-"""Longest first, so that `/glossaries/{id}/entries` comes before `/glossaries/{id}`."""
-
-_EXACT = {path.rstrip("/"): found for path, found in _BY_PATH.items() if "{" not in path}
-
-
 def _respond_preflight(_: Request, __: Site) -> Answer:
     return Answer(200, b"", CORS_HEADERS)
 
@@ -102,37 +87,84 @@ _PREFLIGHTS = {
 }
 
 
-def recognise(request: Request) -> Endpoint | None:
-    """The endpoint of a request by its head; None where no API has its path.
+def _method(request: Request) -> str:
+    return "GET" if request.method == "HEAD" else request.method
 
-    `with_body` may find another one on the same path once the body is there.
 
-    Raises:
-        MethodNotAllowedError: The path exists, with other methods; `api_of` has the API to answer in.
+class Path:
+    """One path with the endpoints that share it.
+
+    Args:
+        template: Such as `/v1/models/{name}`; a slash at the end of a request's path does not matter.
+        candidates: In the order in which they may claim a request.
     """
-    candidates = _candidates(request)
-    if not candidates:
-        return None
-    allowed = frozenset[str]()
-    for endpoint in candidates:
-        if endpoint.api.claims(request):
-            if request.method in endpoint.methods:
-                return endpoint
-            allowed |= endpoint.methods
-    if request.method == "OPTIONS" and (preflight := _PREFLIGHTS.get(candidates[0].path)) is not None:
-        return preflight
-    if not allowed:
-        return None
-    raise MethodNotAllowedError(
-        f"nothing here at {request.path[:100]!r} with {request.method}: use {' or '.join(sorted(allowed))}",
-        allowed,
-    )
+
+    def __init__(self, template: str, candidates: Candidates) -> None:
+        self.template, self.candidates = template, candidates
+        self.prefix, variable, _ = template.partition("{")
+        self.exact = None if variable else template.rstrip("/")
+        pattern = re.sub(r"\\{(\w+)\\}$", r"(?P<\1>.+)", re.escape(template))
+        self._pattern = re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", pattern), re.S)
+
+    def variables(self, path: str) -> dict[str, str] | None:
+        """The variables of a path without a slash at its end; None where it is another one."""
+        if self.exact is not None:
+            return {} if path == self.exact else None
+        matched = self._pattern.fullmatch(path) if path.startswith(self.prefix) else None
+        return None if matched is None else matched.groupdict()
+
+    def endpoint(self, request: Request) -> Endpoint:
+        """The endpoint of a request by its head; `with_body` may find another one once the body is there.
+
+        Where there is GET there is HEAD, for which the server sends no body.
+
+        Raises:
+            MethodNotAllowedError: The path exists, with other methods; `api_of` has the API to answer in.
+            UnknownPathError: No API that has the path claims the request.
+        """
+        method = _method(request)
+        allowed = frozenset[str]()
+        for endpoint in self.candidates:
+            if endpoint.api.claims(request):
+                if method in endpoint.methods:
+                    return endpoint
+                allowed |= endpoint.methods
+        if method == "OPTIONS" and (preflight := _PREFLIGHTS.get(self.template)) is not None:
+            return preflight
+        if not allowed:
+            raise unknown_path(request.path)
+        raise MethodNotAllowedError(
+            f"nothing here at {request.path[:100]!r} with {request.method}: use {' or '.join(sorted(allowed))}",
+            allowed,
+        )
+
+
+PATHS = [Path(template, found) for template, found in _BY_PATH.items()]
+_EXACT = {path.exact: path for path in PATHS if path.exact is not None}
+TEMPLATES = sorted(
+    (path for path in PATHS if path.exact is None),
+    key=lambda path: (-len(path.prefix), -path.template.count("/")),
+)
+"""Longest first, so that `/glossaries/{id}/entries` comes before `/glossaries/{id}`."""
+
+
+def recognise(request: Request) -> Endpoint:
+    """The endpoint of a request by its path, and as `Path.endpoint`, which has the errors."""
+    path = _path(request)
+    if path is None:
+        raise unknown_path(request.path)
+    return path.endpoint(request)
+
+
+def unknown_path(path: str) -> UnknownPathError:
+    """The error for a path that no API has."""
+    return UnknownPathError(f"nothing here at {path[:100]!r}")
 
 
 def with_body(endpoint: Endpoint, request: Request) -> Endpoint:
     """The endpoint that a request's body shows it to be for, where several share its path."""
     for other in _BY_BODY.get(endpoint, ()):
-        if request.method in other.methods and other.claims_body is not None and other.claims_body(request):
+        if _method(request) in other.methods and other.claims_body is not None and other.claims_body(request):
             return other
     return endpoint
 
@@ -147,20 +179,21 @@ def api_of(request: Request) -> Api:
 
     It has the path, or other paths with the same first segment; else it is one of those that share `/translate`.
     """
-    candidates = _candidates(request) or _BY_SEGMENT.get(_segment(request.path), ())
-    for each in (*candidates, *_EXACT[TRANSLATE_PATH]):
+    path = _path(request)
+    candidates = path.candidates if path is not None else _BY_SEGMENT.get(_segment(request.path), ())
+    for each in (*candidates, *_EXACT[TRANSLATE_PATH].candidates):
         if each.api.claims(request):
             return each.api
     return NATIVE
 
 
-def _candidates(request: Request) -> Candidates | None:
+def _path(request: Request) -> Path | None:
     path = request.path.rstrip("/")
     found = _EXACT.get(path)
     if found is not None:
         return found
-    for prefix, pattern, candidates in _TEMPLATES:
-        if path.startswith(prefix) and (match := pattern.fullmatch(path)):
-            request.variables = match.groupdict()
-            return candidates
+    for each in TEMPLATES:
+        if (variables := each.variables(path)) is not None:
+            request.variables = variables
+            return each
     return None

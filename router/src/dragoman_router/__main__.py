@@ -22,8 +22,9 @@ from dragoman_router.fleet import static
 from dragoman_router.fleet.background import BackgroundTasks
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.http.admin import admin_app, served
-from dragoman_router.http.assembly import assemble
+from dragoman_router.http.app import App
 from dragoman_router.http.server import Certificates, Router, files_needed, raise_limit_of_open_files
+from dragoman_router.http.state import assemble
 from dragoman_router.metrics import Metrics
 from dragoman_router.settings import Settings, read_settings
 from dragoman_system.command_line import configure_logging
@@ -81,7 +82,7 @@ async def _run(settings: Settings) -> None:
     async with AsyncExitStack() as stack:
         shared = await _shared_state(settings, stack)
         issuer, tokens = _tokens(settings)
-        app, state = assemble(settings, ring, shared, tokens)
+        state = assemble(settings, ring, shared, tokens)
         fleet, metrics = state.fleet, state.metrics
         at = stack.enter_context(_bound(settings))
         background = BackgroundTasks(fleet, settings.router_id)
@@ -99,7 +100,7 @@ async def _run(settings: Settings) -> None:
         if shared is not None:
             tasks += [group.create_task(work) for work in shared.work()]
         _log_start(settings, ring, certificates, at.getsockname()[1], admin_port)
-        await Router(app, state, settings, certificates).run(at)
+        await Router(App(state, settings), state, settings, certificates).run(at)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -41,7 +41,6 @@ class Request(messages.Request):
         scope: Deployments that its key or token may use; None: all.
         fleet: Whether its key or token may see the fleet view.
         candidates: Keys of the deployments that may answer it, once they are determined.
-        reserved_bytes: Memory that its body takes.
         audit: For the audit log; None: it is off.
     """
 
@@ -54,5 +53,4 @@ class Request(messages.Request):
     scope: tuple[str, ...] | None = None
     fleet: bool = False
     candidates: tuple[str, ...] = ()
-    reserved_bytes: int = 0
     audit: AuditEntry | None = None

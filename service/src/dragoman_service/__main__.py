@@ -73,7 +73,7 @@ async def _serve(settings: Settings) -> None:
     traces = tracing(settings.traces_endpoint, settings.name)
     app = create_app(settings, engine, lifecycle, REGISTRY, traces, start_cache)
     REGISTRY.register(GPUMetrics(lambda: lifecycle.started))
-    watches = [*app.state.watches, *([sleeping.watch] if sleeping else []), *([turns.watch] if turns else [])]
+    watches = [*app.watches, *([sleeping.watch] if sleeping else []), *([turns.watch] if turns else [])]
     watching = [asyncio.create_task(watch()) for watch in watches]
     with listen(settings.host, settings.port, settings.write_timeout_s) as listening:
         log.info("serving %s on %s port %d", settings.name, settings.host, settings.port)

@@ -14,6 +14,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -99,9 +100,8 @@ def serve(stalls: Stalls, flags: list[str]) -> int:
     create: Callable[..., Any] = vars(service)["create_app"]
 
     def watched(*arguments: Any) -> Any:
-        app = create(*arguments)
-        app.state.watches.append(lambda: watch(stalls))
-        return app
+        made = create(*arguments)
+        return replace(made, watches=(*made.watches, lambda: watch(stalls)))
 
     vars(service)["create_app"] = watched
     return service.main(flags)

@@ -27,7 +27,6 @@ def get(path: str, site: Site = SITE, **headers: str) -> Answer:
     pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     request = Request("GET", path, b"", pairs)
     endpoint = recognise(request)
-    assert endpoint is not None
     assert endpoint.respond is not None
     return endpoint.respond(request, site)
 
@@ -109,4 +108,5 @@ def test_without_the_page_its_paths_are_unknown() -> None:
     "path", ["/page", "/page/", "/page/index.html", "/page/../routes.py", "/page/app.js/x", "/index.html"]
 )
 def test_other_paths_are_unknown(path: str) -> None:
-    assert recognise(Request("GET", path, b"", [])) is None
+    with pytest.raises(UnknownPathError):
+        recognise(Request("GET", path, b"", []))

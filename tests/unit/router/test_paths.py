@@ -14,10 +14,9 @@ from dragoman_protocols import errors
 from dragoman_protocols.endpoints import Kind
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import Offer
-from dragoman_protocols.routes import api_of, with_body
+from dragoman_protocols.routes import api_of, recognise, with_body
 from dragoman_protocols.site import Limits, Site
 from dragoman_router.http.documents import document_of
-from dragoman_router.http.reading import known_endpoint as recognise
 from dragoman_router.request import Request
 
 UUID = "01234567-89ab-8cde-af01-23456789abcd"

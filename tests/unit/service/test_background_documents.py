@@ -33,7 +33,7 @@ async def test_an_upload_that_is_not_admitted_when_the_drain_ends_is_refused(
     monkeypatch.setattr(ReadFile, "cost", property(cost))
     lifecycle = Lifecycle()
     engine = ScriptedEngine(Script(), "m", CollectorRegistry())
-    app: Any = create_app(make_settings(), engine, lifecycle, CollectorRegistry(), None)
+    app: Any = create_app(make_settings(), engine, lifecycle, CollectorRegistry(), None).app
     await engine.load(lambda _: None)
     lifecycle.ready()
     upload: dict[str, Any] = {

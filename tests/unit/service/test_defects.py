@@ -25,7 +25,7 @@ class Pod:
     def __init__(self, settings: Settings) -> None:
         self.registry, self.lifecycle = CollectorRegistry(), Lifecycle()
         engine = ScriptedEngine(Script(), settings.name, self.registry)
-        app = create_app(settings, engine, self.lifecycle, self.registry, tracing(None, settings.name))
+        app = create_app(settings, engine, self.lifecycle, self.registry, tracing(None, settings.name)).app
         self.lifecycle.ready()
         self.client = TestClient(app, raise_server_exceptions=False)
 

@@ -140,9 +140,8 @@ async def test_confirmations_before_the_end_release_it_at_once_and_not_earlier()
 def test_refusals_before_any_work_are_marked(error: RequestError, mark: str | None) -> None:
     request = Request("POST", "/translate", b"", [])
     endpoint = recognise(request)
-    assert endpoint is not None
     nowhere: Any = None
-    exchange = Exchange(request, nowhere, nowhere)
+    exchange = Exchange(request, {}, nowhere, nowhere)
     exchange.set_endpoint(endpoint)
     assert dict(exchange.refused(error).headers).get(REFUSED_HEADER) == mark
 

@@ -85,7 +85,7 @@ async def pod(monkeypatch: pytest.MonkeyPatch, engine: CountingEngine, **setting
     monkeypatch.setattr(application, "Admission", Recording)
     lifecycle = Lifecycle()
     made = Settings(_cli_parse_args=False, **({"model": "m", "engine": "scripted"} | settings))
-    app = application.create_app(made, engine, lifecycle, CollectorRegistry(), None)
+    app = application.create_app(made, engine, lifecycle, CollectorRegistry(), None).app
     await engine.load(lambda _: None)
     lifecycle.ready()
     transport = httpx.ASGITransport(app=app)

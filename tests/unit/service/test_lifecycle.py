@@ -129,7 +129,7 @@ def test_a_pod_that_is_about_to_leave_still_admits() -> None:
     lifecycle.leave()
     assert lifecycle.progress == Progress(Phase.STARTING)
     lifecycle.ready()
-    assert not lifecycle.leaving
+    assert not lifecycle.closes_connections()
     lifecycle.leave()
     with lifecycle.admit():
         assert lifecycle.phase is Phase.LEAVING

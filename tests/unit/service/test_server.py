@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from dragoman_service.engine.protocol import Phase
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
+from dragoman_service.http.app import PodApp
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.server import Pod, listen
 
@@ -30,9 +31,8 @@ def make_pod(lifecycle: Lifecycle, **seconds: float) -> Pod:
         with lifecycle.admit(direct=True):
             return "whole"
 
-    app.state.warm_up = warm_up
-    app.state.client_stalled = lambda: None
-    return Pod(app, ScriptedEngine(Script(), "m", CollectorRegistry()), lifecycle, 5, **seconds)
+    made = PodApp(app, warm_up, (), lambda: None)
+    return Pod(made, ScriptedEngine(Script(), "m", CollectorRegistry()), lifecycle, 5, **seconds)
 
 
 async def test_confirmations_of_all_routers_end_the_lame_duck_s_time() -> None:
@@ -43,7 +43,7 @@ async def test_confirmations_of_all_routers_end_the_lame_duck_s_time() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         await until(lifecycle, Phase.LEAVING)
         with lifecycle.admit():
-            assert lifecycle.leaving
+            assert lifecycle.closes_connections()
         lifecycle.released.set()
         async with asyncio.timeout(10):
             await running

@@ -16,9 +16,9 @@ from dragoman_contract.languages import Languages
 from dragoman_http.server import bound_socket
 from dragoman_router.access.keys import KeyRing
 from dragoman_router.fleet.background import BackgroundTasks
-from dragoman_router.http.assembly import assemble
+from dragoman_router.http.app import App
 from dragoman_router.http.server import http_server
-from dragoman_router.http.state import State
+from dragoman_router.http.state import State, assemble
 from dragoman_router.oidc.issuer import Issuer
 from dragoman_router.oidc.opening import open_tokens
 from dragoman_router.oidc.tokens import OidcVerifier
@@ -178,13 +178,13 @@ async def running(send_buffer_bytes: int | None = None, **options: Any) -> Async
     shared = None if settings.state_url is None else await open_state(settings, stack)
     work = [] if shared is None else [asyncio.create_task(each) for each in shared.work()]
     issuer, tokens = (None, None) if settings.oidc_issuer is None else open_tokens(settings)
-    app, state = assemble(settings, ring, shared, tokens)
+    state = assemble(settings, ring, shared, tokens)
     tender = BackgroundTasks(state.fleet, settings.router_id)
     listening = bound_socket("127.0.0.1", 0, settings.write_timeout_s)
     listening.listen()  # A test may connect before the server has had its turn.
     if send_buffer_bytes is not None:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)
-    server = http_server(app, state, settings, None)
+    server = http_server(App(state, settings), state, settings, None)
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     async with aiohttp.ClientSession() as http:
         try:

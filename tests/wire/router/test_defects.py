@@ -40,7 +40,7 @@ async def test_before_the_answer(
     offer, router.state.fleet.catalogue.offer = router.state.fleet.catalogue.offer, broken
     status, answer, _ = await router.post(path, body)
     assert (status, answer) == (500, error)
-    assert (defects(router), router.state.active, router.state.body_bytes) == (1, 0, 0)
+    assert (defects(router), router.state.active, router.state.memory.used_bytes) == (1, 0, 0)
     (logged,) = [each for each in caplog.records if each.levelno >= logging.ERROR]
     assert "ZeroDivisionError: a defect of a test" in caplog.text
     assert logged.exc_info

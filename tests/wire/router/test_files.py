@@ -233,7 +233,7 @@ async def test_a_file_has_a_bound_of_its_own(start_router: Any, start_upstream: 
     large.add_field("file", b"x" * 1024 * 1024, filename="a.txt")
     async with router.http.post(f"{router.url}/v2/document", data=large) as got:
         assert (got.status, list(await got.json())) == (413, ["message"])
-    await until(lambda: router.state.body_bytes == 0)
+    await until(lambda: router.state.memory.used_bytes == 0)
 
 
 async def test_keys_are_required_where_the_apis_require_them(

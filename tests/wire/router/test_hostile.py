@@ -41,7 +41,7 @@ async def test_hostile_requests_cost_no_other_client(router: Any, start_upstream
         assert exchange.headers.get("x-dragoman-router") == "router-1"
         assert "transfer-encoding" not in exchange.headers
     await until(lambda: router.state.active == 0)
-    assert router.state.body_bytes == 0
+    assert router.state.memory.used_bytes == 0
     assert router.state.fleet.backends["default/a"].in_flight == 0
 
 

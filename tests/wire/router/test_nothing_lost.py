@@ -259,7 +259,7 @@ async def test_a_client_that_leaves_the_queue_is_forgotten(router: Any, until: A
     await until(lambda: len(backend.queue) == 1)
     pending.cancel()
     await until(lambda: len(backend.queue) == 0)
-    assert router.state.body_bytes == 0
+    assert router.state.memory.used_bytes == 0
 
 
 async def test_gauges_show_what_requests_hold(router: Any, until: Any) -> None:

@@ -97,7 +97,7 @@ async def test_a_client_that_leaves_ends_the_work_at_once(
     pending.cancel()
     await until(lambda: not router.state.fleet.backends["default/a"].in_flight)
     assert router.state.active == 0
-    assert router.state.body_bytes == 0
+    assert router.state.memory.used_bytes == 0
 
 
 async def test_a_slow_client_holds_back_the_replica_and_not_the_memory(

@@ -69,7 +69,7 @@ async def test_a_streamed_answer_that_is_not_read_is_given_up(
         await until(lambda: in_flight(small) == 0)
     # What the buffers of two connections hold; without backpressure it would be hundreds of megabytes.
     assert written < 64 * 1024 * 1024
-    assert small.state.body_bytes == 0
+    assert small.state.memory.used_bytes == 0
 
 
 async def test_a_whole_answer_that_is_not_read_is_given_up(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from contextlib import suppress
 from functools import lru_cache
 
 from dragoman_contract.http import MAX_TEXTS
@@ -15,8 +16,9 @@ from dragoman_contract.routing import (
     ROUTE_HEADER,
     TIMEOUT_HEADER,
 )
-from dragoman_http.bodies import ClientGoneError, Message, Receive, Send
-from dragoman_http.protocol import EXTENSION, BoundedProtocol, Cycle
+from dragoman_http.bodies import ClientGoneError, Message, Receive, Reservation, Send
+from dragoman_http.exchange import Exchange
+from dragoman_http.protocol import EXTENSION, BoundedProtocol
 from dragoman_protocols.calls import NOTHING, Peek
 from dragoman_protocols.endpoints import Endpoint, Kind
 from dragoman_protocols.errors import DefectError, DrainingError, RequestError
@@ -24,7 +26,7 @@ from dragoman_protocols.glossaries.packed import Packed
 from dragoman_protocols.keys import body_without_key, key_in_body
 from dragoman_protocols.messages import Answer, time_limit_s
 from dragoman_protocols.page.endpoints import FLEET_PATH
-from dragoman_protocols.routes import api_of, with_body
+from dragoman_protocols.routes import recognise
 from dragoman_protocols.site import Limits, Site, Usage
 from dragoman_router.access.accounts import Charge
 from dragoman_router.access.gate import Gate
@@ -34,9 +36,8 @@ from dragoman_router.http.documents import document_of, fetch, owner
 from dragoman_router.http.fleet import check_fleet, observed_fleet, sees_fleet
 from dragoman_router.http.job import Answered, Job
 from dragoman_router.http.proxy import HOP_BY_HOP
-from dragoman_router.http.reading import known_endpoint, read_body, read_head, refuse
+from dragoman_router.http.reading import UploadReader, read_head
 from dragoman_router.http.state import State
-from dragoman_router.http.uploads import UploadReader
 from dragoman_router.request import AuditEntry, Request
 from dragoman_router.routing.placement import DOCUMENT, Catalogue, Placement, Undetected, place
 from dragoman_router.settings import Settings
@@ -52,6 +53,8 @@ _CHARACTERS, _DEPLOYMENT, _ENDPOINT, _ROUTE = (
 )
 _COUNT = re.compile(rb"-?[0-9]{1,12}")
 
+INLINE_FORM_BYTES = 64 * 1024
+"""Larger forms are read in a thread: this many bytes take about 1 ms."""
 INLINE_BYTES = 4_000
 """Larger requests for glossaries are read in a thread: checking entries takes about 1 ms for this many bytes."""
 NEVER_S = float("inf")
@@ -70,110 +73,117 @@ class App:
             BusyPolling(settings.busy_poll_ms / 1000, self._loop) if settings.busy_poll_ms else None
         )
 
-    async def __call__(self, scope: Message, receive: Receive, _: Send) -> None:
-        """Answer one request."""
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer one request; its task is cancelled when its client disconnects."""
         if scope["type"] != "http":
             return
+        state = self._state
         connection: BoundedProtocol = scope["extensions"][EXTENSION]
-        request = read_head(scope)
-        audit = self._state.audit
+        request = read_head(scope, connection.client)
+        reservation = Reservation(state.memory)
+        exchange = Exchange(request, scope, receive, send, reservation)
+        if connection.task is not None:
+            connection.current.on_disconnect = connection.task.cancel
+        audit = state.audit
         if audit is not None:
             request.audit = AuditEntry()
             began_s = self._loop.time()
-        self._state.active += 1
+        state.active += 1
         if self._polling is not None:
             self._polling.extend()
         try:
-            await self._answer(request, receive, connection)
+            await self._answer(request, exchange, crowded=connection.crowded)
         except ClientGoneError:
-            self._state.metrics.disconnects.inc()
+            state.metrics.disconnects.inc()
         except ExchangeError:
             connection.abort()
         except asyncio.CancelledError:
             # The client disconnected, or the drain ended in the middle of a response.
-            self._state.metrics.disconnects.inc()
+            state.metrics.disconnects.inc()
             connection.abort()
         except Exception:
             # Part of a response was sent: the client must not take it for all of it.
             self._report()
             connection.abort()
         finally:
-            self._state.active -= 1
-            self._state.body_bytes -= request.reserved_bytes
+            state.active -= 1
+            reservation.release()
             if audit is not None and request.audit is not None:
                 audit.add(request, request.audit, self._loop.time() - began_s)
 
-    async def _answer(self, request: Request, receive: Receive, connection: BoundedProtocol) -> None:
-        began_s = self._loop.time()
-        state, exchange, endpoint = self._state, connection.current, None
+    async def _answer(self, request: Request, exchange: Exchange, *, crowded: bool) -> None:
+        began_s, state = self._loop.time(), self._state
         try:
-            if connection.crowded:
-                await refuse(receive, exchange, self._settings.max_connections)
-            endpoint = known_endpoint(request)
-            kind = endpoint.kind
+            if crowded:
+                await exchange.refuse_connection(self._settings.max_connections)
+            endpoint = recognise(request)
+            exchange.set_endpoint(endpoint)
             gate = state.gate
-            keyless: Gate | None = None
-            if gate is not None and await gate.authenticate(request, endpoint):
-                keyless = gate
-            if kind is Kind.FILE:
-                upload = UploadReader(request, endpoint, keyless, self._settings.max_body_bytes)
-                await read_body(state, request, receive, self._settings.max_file_bytes, upload.feed)
-                request.upload = upload.finish()
-            else:
-                limit = endpoint.body_limit(self._settings.max_body_bytes)
-                await read_body(state, request, receive, limit)
-                endpoint = with_body(endpoint, request)
-                if keyless is not None:
-                    field = endpoint.api.key_field
-                    key = None if field is None else key_in_body(request, field)
-                    keyless.check(request, endpoint.api, key)
-            if kind is Kind.GLOSSARIES:
+            keyless = gate if gate is not None and await gate.authenticate(request, endpoint) else None
+            endpoint = await self._read(request, exchange, keyless)
+            if endpoint.kind is Kind.GLOSSARIES:
                 if gate is not None:
                     await gate.admit(request, 0)  # Nothing is reserved, nothing is charged.
                 answer = await self._from_store(request, endpoint)
-            elif kind is Kind.RESPOND:
+            elif endpoint.kind is Kind.RESPOND:
                 answer = await self._respond(request, endpoint)
             else:
                 await self._pass_on(request, endpoint, began_s, exchange)
                 return
         except RequestError as raised:
             error = raised if state.gate is None else await state.gate.failed(request, raised)
-            answer = self._error(error, request, endpoint)
+            answer = self._error(error, request, exchange)
             state.metrics.refused(request.candidates, error.code, answer.status)
         except (ClientGoneError, ExchangeError):
             raise
         except asyncio.CancelledError:
-            if not self._state.drained or exchange.disconnected or exchange.response_started:
+            if not state.drained or exchange.is_gone or exchange.started:
                 raise
-            answer = self._error(
-                DrainingError("this router terminates and could not finish the request; send it again"),
-                request,
-                endpoint,
-            )
+            cut = DrainingError("this router terminates and could not finish the request; send it again")
+            answer = self._error(cut, request, exchange)
         except Exception:
-            if exchange.response_started:
+            if exchange.started:
                 raise
             self._report()
-            answer = self._error(DefectError("a defect; the router's log has more"), request, endpoint)
+            answer = self._error(DefectError("a defect; the router's log has more"), request, exchange)
         if request.audit is not None:
             request.audit.status = answer.status
-            request.audit.api = request.audit.api or (endpoint.api.name if endpoint is not None else "")
-        await self._send(answer, exchange)
+            request.audit.api = request.audit.api or exchange.api.name
+        await exchange.answer(answer)
 
-    def _error(self, error: RequestError, request: Request, endpoint: Endpoint | None) -> Answer:
+    async def _read(self, request: Request, exchange: Exchange, keyless: Gate | None) -> Endpoint:
+        """Read the body, and check the key in it where the head has none; the endpoint that it is for."""
+        settings, endpoint = self._settings, exchange.endpoint
+        if endpoint.kind is Kind.FILE:
+            upload = UploadReader(request, endpoint, keyless, settings.max_body_bytes)
+            request.body = await exchange.read_body(settings.max_file_bytes, upload.feed)
+            request.upload = upload.finish()
+            return endpoint
+        exchange.set_body(await exchange.read_body(endpoint.body_limit(settings.max_body_bytes)))
+        endpoint = exchange.endpoint
+        if len(request.body) > INLINE_FORM_BYTES and request.is_form:
+            with suppress(RequestError):  # Raised again where the fields are used.
+                await asyncio.to_thread(request.form_fields)
+        if keyless is not None:
+            field = endpoint.api.key_field
+            key = None if field is None else key_in_body(request, field)
+            keyless.check(request, endpoint.api, key)
+        return endpoint
+
+    def _error(self, error: RequestError, request: Request, exchange: Exchange) -> Answer:
         """An error in the format of the request's API."""
-        # Also where the body was not read: a form is for another API than JSON.
-        api = api_of(request) if endpoint is None else with_body(endpoint, request).api
         if request.audit is not None:
-            request.audit.api, request.audit.error = api.name, error.code
-        return api.error(error, request)
+            request.audit.api, request.audit.error = exchange.api.name, error.code
+        return exchange.error(error)
 
     def _report(self) -> None:
         """Log and count the exception that is being handled."""
         self._state.metrics.internal_errors.inc()
         log.exception("unexpected exception")
 
-    async def _pass_on(self, request: Request, endpoint: Endpoint, began_s: float, exchange: Cycle) -> None:
+    async def _pass_on(
+        self, request: Request, endpoint: Endpoint, began_s: float, exchange: Exchange
+    ) -> None:
         state, kind = self._state, endpoint.kind
         catalogue = state.fleet.catalogue.within(request.scope)
         peek = NOTHING
@@ -286,7 +296,7 @@ class App:
             answer = endpoint.handle(request)
         return await answer(self._state.glossaries.of(request.key_name))
 
-    async def _relay(self, answered: Answered, placement: Placement, job: Job, exchange: Cycle) -> None:
+    async def _relay(self, answered: Answered, placement: Placement, job: Job, exchange: Exchange) -> None:
         """The replica's answer, to the caller.
 
         Raises:
@@ -300,24 +310,16 @@ class App:
             headers.append(
                 (_ROUTE, _reason(placement.reason, job.attempts, job.queued_s, placement.detected))
             )
-        if self._state.draining:
-            exchange.keep_alive = False
-        if reply.body is not None:
-            await exchange.answer(reply.status, headers, reply.body)
+        if reply.body is not None and exchange.cycle is not None:
+            exchange.started = True
+            await exchange.cycle.answer(reply.status, headers, reply.body)
             return
-        send = exchange.send
-        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        await exchange.start(reply.status, headers)
         # A download takes as long as its client needs, which --write-timeout-s limits.
         silence_s = job.budget_s if placement.reason == DOCUMENT else None
         while chunk := await reply.next_chunk(silence_s):
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
-
-    async def _send(self, answer: Answer, exchange: Cycle) -> None:
-        """An answer of the router's own."""
-        if self._state.draining or answer.close or answer.status == 413:
-            exchange.keep_alive = False
-        await exchange.answer(answer.status, answer.head(), answer.body)
+            await exchange.send(chunk, more=True)
+        await exchange.send(b"", more=False)
 
 
 def charged(reply: Reply, peek: Peek) -> int:

@@ -127,7 +127,7 @@ class HeadWriter:
             lines.append(f"{CHARACTERS_LEFT_HEADER}: {characters_left}".encode())
         if glossaries:
             lines.append(f"{GLOSSARIES_HEADER}: {named(glossaries)}".encode())
-        if request.body or request.method not in ("GET", "DELETE"):
+        if request.body or request.method not in ("GET", "HEAD", "DELETE"):
             lines.append(b"content-length: %d" % len(request.body))
         lines.append(b"\r\n")
         return b"\r\n".join(lines)

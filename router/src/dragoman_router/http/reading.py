@@ -1,38 +1,28 @@
-"""Reads requests: the head, and the body within limits of size and memory."""
+"""Reads requests: the head, and forms with a file as they arrive."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from urllib.parse import unquote
 
 from dragoman_contract.routing import DEPLOYMENT_HEADER, DEPLOYMENT_PREFIX
-from dragoman_http.bodies import ClientGoneError, Message, Receive, discard_body
-from dragoman_http.protocol import EXTENSION, Cycle
+from dragoman_http.bodies import Message
 from dragoman_protocols.endpoints import Endpoint
-from dragoman_protocols.errors import (
-    BodyTooLargeError,
-    OverloadedError,
-    RequestError,
-    TooManyConnectionsError,
-    UnknownPathError,
-)
-from dragoman_protocols.routes import recognise
-from dragoman_router.http.state import State
+from dragoman_protocols.forms import first
+from dragoman_protocols.multipart import MultipartReader, Upload
+from dragoman_router.access.gate import Gate
 from dragoman_router.request import Request
 
 PREFIX = DEPLOYMENT_PREFIX.encode()
-NO_MEMORY = "the router's memory limit for request bodies is reached; retry later"
-INLINE_FORM_BYTES = 64 * 1024
-"""Larger forms are read in a thread: this many bytes take about 1 ms."""
+CHUNK_BYTES = 64 * 1024
+"""Part of a body that is parsed without a pause."""
 
 _DEPLOYMENT = DEPLOYMENT_HEADER.lower().encode()
 
 
-def read_head(scope: Message) -> Request:
-    """The head of a request, with a deployment that its path or a header names."""
-    client, peer = scope.get("client"), scope["extensions"][EXTENSION].client
+def read_head(scope: Message, peer: tuple[str, int] | None) -> Request:
+    """The head of a request on a connection from `peer`, with a deployment that its path or a header names."""
+    client = scope.get("client")
     request = Request(
         method=scope["method"],
         path=scope["path"],
@@ -52,80 +42,48 @@ def read_head(scope: Message) -> Request:
     return request
 
 
-def known_endpoint(request: Request) -> Endpoint:
-    """The endpoint that the head of a request shows.
-
-    Raises:
-        UnknownPathError: No API has its path.
-    """
-    found = recognise(request)
-    if found is None:
-        raise UnknownPathError(f"nothing here at {request.path[:100]!r}")
-    return found
-
-
-async def refuse(receive: Receive, exchange: Cycle, max_connections: int) -> None:
-    """Refuse the request of a connection that is one too many, and end the connection with the answer.
-
-    Raises:
-        TooManyConnectionsError: Always.
-    """
-    # A connection that is closed with bytes that were not read is reset, and its client may not read the answer.
-    await discard_body(receive)
-    exchange.keep_alive = False
-    raise TooManyConnectionsError(
-        f"this router has its maximum of {max_connections} connections; retry later, and use connections again",
-        1,
-    )
-
-
-async def read_body(
-    state: State,
-    request: Request,
-    receive: Receive,
-    max_bytes: int,
-    feed: Callable[[bytes], Awaitable[None]] | None = None,
-) -> None:
-    """Read the body into the request; the connection limits its time.
+class UploadReader:
+    """Parses a form as it arrives.
 
     Args:
-        state: Counts the memory of all bodies.
-        request: Its head is read.
-        receive: ASGI's.
-        max_bytes: Maximum size of this body.
-        feed: Gets its parts as they arrive.
-
-    Raises:
-        BodyTooLargeError: It is longer than `max_bytes`.
-        OverloadedError: The memory for bodies is used up.
-        ClientGoneError: The client disconnected.
+        keyless: Checks the key in the form; None: none is required, or it was in the head.
+        max_bytes_before_key: Maximum size of what precedes the key.
     """
-    length = request.header(b"content-length")
-    more = True
-    if length is None or int(length) <= max_bytes:
-        parts: list[bytes] = []
-        while more and request.reserved_bytes <= max_bytes:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise ClientGoneError
-            part = message.get("body", b"")
-            more = message.get("more_body", False)
-            if state.body_bytes + len(part) > state.max_memory_bytes:
-                raise OverloadedError(NO_MEMORY, 1)
-            state.body_bytes += len(part)
-            request.reserved_bytes += len(part)
-            parts.append(part)
-            if feed is not None:
-                await feed(part)
-        if request.reserved_bytes <= max_bytes:
-            request.body = parts[0] if len(parts) == 1 else b"".join(parts)
-            if len(request.body) > INLINE_FORM_BYTES and request.is_form:
-                with suppress(RequestError):  # Raised again where the fields are used.
-                    await asyncio.to_thread(request.form_fields)
-            return
-        parts.clear()
-        state.body_bytes -= request.reserved_bytes
-        request.reserved_bytes = 0
-    if more:
-        await discard_body(receive)
-    raise BodyTooLargeError(f"the body is larger than {max_bytes} bytes; send less at once")
+
+    def __init__(
+        self, request: Request, endpoint: Endpoint, keyless: Gate | None, max_bytes_before_key: int
+    ) -> None:
+        self._request, self._keyless = request, keyless
+        self._api, self._field = endpoint.api, endpoint.api.key_field or ""
+        self._max_bytes_before_key = max_bytes_before_key
+        self._form = MultipartReader(request.header(b"content-type"))
+        self._size = 0
+
+    async def feed(self, part: bytes) -> None:
+        """Parse in chunks, so that other requests are served between them.
+
+        Raises:
+            KeyMissingError: The form has no key, or not within its first bytes.
+        """
+        for at in range(0, len(part), CHUNK_BYTES):
+            if at:
+                await asyncio.sleep(0)
+            chunk = part[at : at + CHUNK_BYTES]
+            self._size += len(chunk)
+            self._form.feed(chunk)
+            if self._keyless is not None and self._keyless.lacks_key(self._request):
+                if key := first(self._form.fields, self._field):
+                    self._keyless.check(self._request, self._api, key.encode())
+                elif self._form.spoiled or self._size > self._max_bytes_before_key:
+                    raise self._keyless.missing(self._request, self._api)
+
+    def finish(self) -> Upload | None:
+        """The whole form; None: the body is none, and is left to the API.
+
+        Raises:
+            KeyMissingError: It has no key.
+            MalformedRequestError: It cannot be read.
+        """
+        if self._keyless is not None and self._keyless.lacks_key(self._request):
+            raise self._keyless.missing(self._request, self._api)
+        return self._form.finish() if self._request.is_multipart else None

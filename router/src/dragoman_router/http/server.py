@@ -65,7 +65,7 @@ def http_server(app: App, state: State, settings: Settings, certificates: Certif
         app,
         limits,
         state.metrics.write_timeouts.inc,
-        cancel_on_disconnect=True,
+        closes=lambda: state.draining,
         max_connections=settings.max_connections,
         closing_s=1,
         date_header=False,

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
 from prometheus_client import CollectorRegistry
+from starlette.status import HTTP_405_METHOD_NOT_ALLOWED
 
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.site import Limits, Site
@@ -17,7 +21,7 @@ from dragoman_service.core.translator import max_concurrent, translator_of
 from dragoman_service.engine.devices import usable_cpus
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.http.answering import Answering
-from dragoman_service.http.control import Exposition, Tolerance, control_app
+from dragoman_service.http.control import Exposition, Tolerance, answer_of, control_routes, wrong_method
 from dragoman_service.http.endpoints import Endpoints
 from dragoman_service.http.event_loop import LoopLag, collect_between_requests
 from dragoman_service.http.glossaries import GlossaryTerms, open_store
@@ -33,6 +37,26 @@ CPUS_FOR_GUARDS = 4
 """HTTP, vLLM's engine and the engine's processes take three."""
 
 
+Watch = Callable[[], Coroutine[Any, Any, None]]
+
+
+@dataclass(frozen=True)
+class PodApp:
+    """The pod's HTTP application, and what runs beside it.
+
+    Args:
+        app: Its routes are the endpoints of the APIs, and the cluster's paths.
+        warm_up: Awaited while the engine loads.
+        watches: Each runs until the end.
+        client_stalled: Called for each client that did not read its answer.
+    """
+
+    app: FastAPI
+    warm_up: Callable[[], Awaitable[None]]
+    watches: tuple[Watch, ...]
+    client_stalled: Callable[[], None]
+
+
 def create_app(
     settings: Settings,
     engine: Engine,
@@ -40,11 +64,8 @@ def create_app(
     registry: CollectorRegistry,
     tracing: Tracing | None,
     start_cache: StartCache | None = None,
-) -> FastAPI:
-    """The pod's HTTP application; it neither loads the engine nor closes it.
-
-    `Pod` awaits its `state.warm_up` while the engine loads, and calls `state.client_stalled` for each client that did
-    not read its answer; each of `state.watches` runs until the end.
+) -> PodApp:
+    """The pod's application; it neither loads the engine nor closes it.
 
     Args:
         settings: The pod's.
@@ -72,7 +93,7 @@ def create_app(
     translator = translator_of(settings, engine, metrics, guards, long_texts)
     lag = LoopLag()
     metrics.watch(lifecycle, admission, engine.stall_detector, lag)
-    watches = [lag.watch, partial(collect_between_requests, lifecycle), long_texts.run]
+    watches: list[Watch] = [lag.watch, partial(collect_between_requests, lifecycle), long_texts.run]
     if guards is not None:
         watches.append(guards.run)
     if glossary := translator.glossary:
@@ -81,13 +102,8 @@ def create_app(
     tolerance = Tolerance(settings.stall_timeout_s, settings.unready_when_overloaded)
     exported = Exposition(registry, lambda: engine.hidden_metrics)
     glossaries = GlossaryTerms(open_store(settings.glossary_dir, settings.cache_dir))
-    answering = Answering(
-        translator,
-        lifecycle,
-        admission,
-        Accounting(metrics, tracing, shortest),
-        settings.max_body_bytes,
-    )
+    accounting = Accounting(metrics, tracing, shortest)
+    answering = Answering(translator, lifecycle, admission, accounting, settings.max_body_bytes)
     site = Site(
         offer_of([settings.languages]),
         settings.languages,
@@ -95,16 +111,23 @@ def create_app(
         Limits(settings.max_texts, settings.max_body_bytes),
         page=settings.page,
     )
+    endpoints = Endpoints(answering, site, glossaries)
     exchange = StartCacheExchange(start_cache, lifecycle, registry)
-    app = control_app(lifecycle, engine, admission, exported, tolerance, glossaries.attached, exchange)
-    app.add_middleware(Endpoints, answering=answering, site=site, glossaries=glossaries)
+    control = control_routes(lifecycle, engine, admission, exported, tolerance, glossaries.attached, exchange)
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    app.router.routes += [*endpoints.routes(), *control.routes]
+    app.router.default = endpoints.unknown
+
+    async def defect(request: Request, _: Exception) -> Response:
+        return answer_of(request, accounting.defect())
+
+    app.add_exception_handler(HTTP_405_METHOD_NOT_ALLOWED, wrong_method)
+    app.add_exception_handler(Exception, defect)
 
     async def warm_up() -> None:
         await asyncio.gather(translator.warm_up(), exchange.take())
 
-    app.state.warm_up, app.state.client_stalled = warm_up, partial(metrics.count, CLIENTS_STALLED)
-    app.state.watches = watches
-    return app
+    return PodApp(app, warm_up, tuple(watches), partial(metrics.count, CLIENTS_STALLED))
 
 
 def _has_guard_process(settings: Settings) -> bool:

@@ -5,28 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST, Metric, generate_latest
 from prometheus_client.registry import Collector
-from starlette.exceptions import HTTPException
-from starlette.status import HTTP_405_METHOD_NOT_ALLOWED
 
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, START_CACHE_PATH, STARTUP_PATH
 from dragoman_contract.routing import DRAINED_PATH, HELD_GLOSSARIES_PATH, ROUTER_HEADER
-from dragoman_http.bodies import read_body
+from dragoman_http.bodies import ClientGoneError, read_body
+from dragoman_protocols import messages
 from dragoman_protocols.errors import (
     BodyTooLargeError,
     EngineDeadError,
     MethodNotAllowedError,
-    UnknownPathError,
+    RequestError,
 )
 from dragoman_protocols.glossaries.packed import MAX_PACKED_BYTES
+from dragoman_protocols.routes import api_of
 from dragoman_service.core.admission import Admission
 from dragoman_service.engine.protocol import Engine, Phase
 from dragoman_service.http.glossaries import AttachedGlossaries
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.start_cache import StartCacheExchange
+
+READ = ["GET", "HEAD"]
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class Exposition(Collector):
         return (family for family in self._registry.collect() if family.name not in hidden)
 
 
-def control_app(
+def control_routes(
     lifecycle: Lifecycle,
     engine: Engine,
     admission: Admission,
@@ -86,10 +88,8 @@ def control_app(
     tolerance: Tolerance,
     glossaries: AttachedGlossaries,
     exchange: StartCacheExchange,
-) -> FastAPI:
-    """The application with the paths of the cluster, which answer in any phase; they are not in the OpenAPI document.
-
-    Paths that it has not raise `UnknownPathError`, other methods `MethodNotAllowedError`.
+) -> APIRouter:
+    """The routes of the cluster's paths, which answer in any phase; they are not in the OpenAPI document.
 
     Args:
         lifecycle: The pod's phase.
@@ -100,8 +100,7 @@ def control_app(
         glossaries: Those that routers attach.
         exchange: Serves the start cache.
     """
-    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
-    app.add_exception_handler(HTTPException, _no_such_route)
+    router = APIRouter(include_in_schema=False)
 
     def state(why_not: str | None) -> Response:
         progress = lifecycle.progress
@@ -118,7 +117,7 @@ def control_app(
             200 if why_not is None else 503,
         )
 
-    @app.get(LIVE_PATH)
+    @router.api_route(LIVE_PATH, methods=READ)
     async def live() -> Response:
         """503 once only a restart helps: the engine is dead, or stuck."""
         if lifecycle.phase in (Phase.READY, Phase.LEAVING):
@@ -128,23 +127,23 @@ def control_app(
                 lifecycle.fail()
         return state(liveness_failure(lifecycle.phase, engine.stall_detector.stalled_s, tolerance))
 
-    @app.get(READY_PATH)
+    @router.api_route(READY_PATH, methods=READ)
     async def ready() -> Response:
         """200 from the end of the model's load to SIGTERM."""
         full = lifecycle.phase is Phase.READY and admission.full
         return state(readiness_failure(lifecycle.phase, engine.stall_detector.stalled_s, full, tolerance))
 
-    @app.get(STARTUP_PATH)
+    @router.api_route(STARTUP_PATH, methods=READ)
     async def startup() -> Response:
         """503 with the phase and its progress until the model is loaded."""
         return state(None if lifecycle.started else f"the phase is {lifecycle.phase}")
 
-    @app.get(METRICS_PATH)
+    @router.api_route(METRICS_PATH, methods=READ)
     async def metrics() -> Response:
         """The engine's metrics and the pod's, as Prometheus reads them."""
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
-    @app.post(DRAINED_PATH)
+    @router.post(DRAINED_PATH)
     async def drained(request: Request) -> Response:
         """A router confirms that it sends nothing new."""
         name = request.headers.get(ROUTER_HEADER)
@@ -153,33 +152,42 @@ def control_app(
         lifecycle.drained(name)
         return Response(status_code=204)
 
-    @app.get(START_CACHE_PATH + "{key}")
+    @router.api_route(START_CACHE_PATH + "{key}", methods=READ)
     async def start_cache(request: Request, key: str) -> Response:
         """A pod of this deployment that starts takes what this one has compiled."""
         return await exchange.serve(request, key)
 
-    @app.put(HELD_GLOSSARIES_PATH + "{revision}")
+    @router.put(HELD_GLOSSARIES_PATH + "{revision}")
     async def attach(request: Request, revision: str) -> Response:
         """A router attaches a glossary. From another client it is harmless: the revision is the hash of the content."""
         try:
             await glossaries.put(revision, await read_body(request.receive, MAX_PACKED_BYTES))
+        except ClientGoneError:
+            return Response(status_code=400)
         except BodyTooLargeError as error:
             return _bad_request(request, str(error), 413)
         except ValueError as error:
             return _bad_request(request, f"no glossary of this revision: {error}")
         return Response(status_code=204)
 
-    return app
+    return router
 
 
-async def _no_such_route(request: Request, error: Exception) -> Response:
-    """Raise the error that the API which the path is nearest to answers in its format."""
-    path = request.scope["path"][:100]
-    if isinstance(error, HTTPException) and error.status_code == HTTP_405_METHOD_NOT_ALLOWED:
-        allowed = (error.headers or {}).get("Allow", "").split(", ")
-        here = f"nothing here at {path!r} with {request.method}: use {' or '.join(allowed)}"
-        raise MethodNotAllowedError(here, allowed) from error
-    raise UnknownPathError(f"nothing here at {path!r}") from error
+async def wrong_method(request: Request, error: Exception) -> Response:
+    """The answer to a method that a path has not, in the format of the API which the path is nearest to."""
+    path = request.scope["path"]
+    allowed = (getattr(error, "headers", None) or {}).get("Allow", "").split(", ")
+    here = f"nothing here at {path[:100]!r} with {request.method}: use {' or '.join(allowed)}"
+    return answer_of(request, MethodNotAllowedError(here, allowed))
+
+
+def answer_of(request: Request, error: RequestError) -> Response:
+    """An error in the format of the API which the path is nearest to."""
+    parsed = messages.Request(request.method, request.scope["path"], b"", request.scope["headers"])
+    answer = api_of(parsed).error(error, parsed)
+    response = Response(answer.body, answer.status)
+    response.raw_headers = answer.head()
+    return response
 
 
 def _bad_request(request: Request, message: str, status: int = 400) -> Response:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from starlette.types import ASGIApp
+from starlette.routing import BaseRoute, Match
+from starlette.types import Receive, Scope, Send
 
-from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, STARTUP_PATH
-from dragoman_contract.routing import DRAINED_PATH, GLOSSARIES_HEADER, HELD_GLOSSARIES_PATH, ROUTER_HEADER
-from dragoman_http.bodies import ClientGoneError, Message, Receive, Send, read_body
+from dragoman_contract.routing import GLOSSARIES_HEADER, ROUTER_HEADER
+from dragoman_http.bodies import ClientGoneError, read_body
 from dragoman_http.exchange import Exchange
-from dragoman_http.protocol import EXTENSION
 from dragoman_protocols.calls import Detect, Events, Results, Translate, TranslateFile
 from dragoman_protocols.chat import Chat
 from dragoman_protocols.detection import detect
@@ -24,7 +23,7 @@ from dragoman_protocols.files import MAX_FILE_BYTES
 from dragoman_protocols.languages import Pair
 from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.multipart import read_form
-from dragoman_protocols.routes import recognise
+from dragoman_protocols.routes import PATHS, TEMPLATES, Path, unknown_path
 from dragoman_protocols.site import Site, Usage
 from dragoman_protocols.translation import TranslationRequest, TranslationResult
 from dragoman_service.core.concurrency import together
@@ -48,10 +47,6 @@ MAX_CONCURRENT_REQUESTS = 8
 """Of one call: each may have many texts in the engine at once."""
 
 ROUTER = ROUTER_HEADER.lower().encode()
-
-NOT_CLIENTS = frozenset({LIVE_PATH, READY_PATH, STARTUP_PATH, METRICS_PATH, DRAINED_PATH})
-"""Requested by kubelets, monitoring and routers themselves."""
-
 
 MAX_APART = 2
 """Files that are read in processes of their own at once: each may take half a gigabyte."""
@@ -111,19 +106,39 @@ class TranslationWork(Work):
         yield events.end()
 
 
-class Endpoints:
-    """ASGI middleware that answers requests for the endpoints of all APIs.
-
-    It also records by which router each request came. While the pod is leaving, every answer closes its connection:
-    through a Service alone a kept one would lead its client back here, to a refusal; a new one leads to another pod.
+class ApiRoute(BaseRoute):
+    """The route of one path of the APIs, for all endpoints that share it and in all methods: an ASGI endpoint.
 
     Args:
-        app: Answers other requests; may raise `RequestError`.
+        path: The path.
+        serve: Answers a request for it.
+    """
+
+    def __init__(self, path: Path, serve: Callable[[Path, Scope, Receive, Send], Awaitable[None]]) -> None:
+        self.path, self._serve = path, serve
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Whether a request has the path; its method is checked where the error can be in the API's format."""
+        if scope["type"] == "http" and self.path.variables(scope["path"].rstrip("/")) is not None:
+            return Match.FULL, {}
+        return Match.NONE, {}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        await self._serve(self.path, scope, receive, send)
+
+
+class Endpoints:
+    """Answers the requests for the endpoints of all APIs, and those for unknown paths.
+
+    It also records by which router each came.
+
+    Args:
         answering: Answers those that need the engine.
     """
 
-    def __init__(self, app: ASGIApp, answering: Answering, site: Site, glossaries: GlossaryTerms) -> None:
-        self._app, self._answering, self._site = app, answering, site
+    def __init__(self, answering: Answering, site: Site, glossaries: GlossaryTerms) -> None:
+        self._answering, self._site = answering, site
         self._glossaries = glossaries
         self._lifecycle = answering.lifecycle
         self._max_file_bytes = max(answering.max_body_bytes, MAX_FILE_BYTES)
@@ -133,22 +148,28 @@ class Endpoints:
         self._uploads = asyncio.Semaphore(MAX_CONCURRENT)
         self._apart = ThreadPoolExecutor(MAX_APART, thread_name_prefix="file")
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+    def routes(self) -> list[BaseRoute]:
+        """The routes of all paths: those that translate first, then templates, longest first."""
+        exact = [path for path in PATHS if path.exact is not None]
+        exact.sort(key=lambda path: all(each.kind is not Kind.TRANSLATE for each in path.candidates))
+        return [ApiRoute(path, self._serve) for path in (*exact, *TEMPLATES)]
+
+    async def unknown(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for a path that no route has, in the format of the nearest API."""
+        await self._serve(None, scope, receive, send)
+
+    async def _serve(self, path: Path | None, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope["method"], scope["path"], scope["query_string"], scope["headers"])
         request.scheme = scope.get("scheme", "http")
         self._record_router(request)
-        send = self._closing(send)
-        connection = scope.get("extensions", {}).get(EXTENSION)
-        exchange = Exchange(request, receive, send, connection)
+        exchange = Exchange(request, scope, receive, send)
+        answer: Answer | None
         try:
-            endpoint = recognise(request)
-            if endpoint is None:
-                await self._app(scope, receive, send)
-                return
+            if path is None:
+                raise unknown_path(request.path)
+            endpoint = path.endpoint(request)
+            if path.exact is None:
+                request.variables = path.variables(request.path.rstrip("/")) or {}
             exchange.set_endpoint(endpoint)
             answer = await self._answer(exchange, endpoint)
         except RequestError as error:
@@ -163,23 +184,12 @@ class Endpoints:
         if answer is not None:
             await exchange.answer(answer)
 
-    def _closing(self, send: Send) -> Send:
-        async def sent(message: Message) -> None:
-            if message["type"] == "http.response.start" and self._lifecycle.leaving:
-                kept = [each for each in message["headers"] if each[0] != b"connection"]
-                message = {**message, "headers": [*kept, (b"connection", b"close")]}
-            await send(message)
-
-        return sent
-
     def _record_router(self, request: Request) -> None:
-        if request.path in NOT_CLIENTS or request.path.startswith(HELD_GLOSSARIES_PATH):
-            return
-        router = next((value for name, value in request.headers if name == ROUTER and value), None)
-        if router is None:
-            self._lifecycle.routers.record_direct()
-        else:
+        router = request.header(ROUTER)
+        if router:
             self._lifecycle.routers.record(router.decode("latin-1"))
+        else:
+            self._lifecycle.routers.record_direct()
 
     async def _answer(self, exchange: Exchange, endpoint: Endpoint) -> Answer | None:
         """The answer; None where it was sent, or the client disconnected."""

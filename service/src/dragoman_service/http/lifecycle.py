@@ -242,9 +242,8 @@ class Lifecycle:
         """The engine did not start, or died; the pod can only be restarted."""
         self._progress = Progress(Phase.FAILED)
 
-    @property
-    def leaving(self) -> bool:
-        """Whether each answer closes its connection: the next request needs a new one."""
+    def closes_connections(self) -> bool:
+        """Whether each answer ends its connection: the next request needs a new one."""
         return self.phase in (Phase.LEAVING, Phase.DRAINING)
 
     @contextmanager

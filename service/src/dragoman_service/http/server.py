@@ -8,9 +8,6 @@ import gc
 import logging
 import signal
 import socket
-from collections.abc import Awaitable, Callable
-
-from fastapi import FastAPI
 
 from dragoman_http.limits import BACKLOG, WRITE_TIMEOUT_S, RequestLimits
 from dragoman_http.protocol import BoundedProtocol
@@ -19,6 +16,7 @@ from dragoman_protocols.errors import RequestError
 from dragoman_protocols.files import FILE_TIMEOUT_S
 from dragoman_service.engine.protocol import Engine, Phase, Progress
 from dragoman_service.errors import StartError
+from dragoman_service.http.app import PodApp
 from dragoman_service.http.lifecycle import Lifecycle
 
 log = logging.getLogger(__name__)
@@ -69,19 +67,21 @@ class Pod:
 
     def __init__(
         self,
-        app: FastAPI,
+        app: PodApp,
         engine: Engine,
         lifecycle: Lifecycle,
         drain_timeout_s: float,
         lame_duck_s: float | None = None,
     ) -> None:
         self._engine = engine
-        self._warm_up: Callable[[], Awaitable[None]] = app.state.warm_up
+        self._warm_up = app.warm_up
         self._lifecycle = lifecycle
         self._drain_timeout_s = drain_timeout_s
         self._lame_duck_s = lame_duck_s
         self._end = asyncio.Event()
-        self._server = make_server(app, LIMITS, app.state.client_stalled, closing_s=CLOSING_S)
+        self._server = make_server(
+            app.app, LIMITS, app.client_stalled, closes=lifecycle.closes_connections, closing_s=CLOSING_S
+        )
 
     async def run(self, listening: socket.socket) -> None:
         """Serve until SIGTERM or SIGINT; a second one cuts the drain short.

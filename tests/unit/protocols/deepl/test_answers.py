@@ -81,7 +81,6 @@ def respond(path: str, query: bytes = b"", usage: Usage = NOTHING_USED) -> Any:
     offer = Offer(("en", "de"), {"en": ("de", "zh-Hans"), "de": ("en",)})
     request = Request("GET", path, query, [])
     endpoint = recognise(request)
-    assert endpoint is not None
     assert endpoint.respond is not None
     site = Site(offer, (), ("m",), Limits(None, 1000), usage=usage)
     return json.loads(endpoint.respond(request, site).body)

@@ -31,7 +31,6 @@ async def send(
     content = b"" if body is None else (urlencode(body) if is_form else json.dumps(body)).encode()
     request = Request(method, path, query, headers, content)
     endpoint = recognise(request)
-    assert endpoint is not None
     assert endpoint.kind is Kind.GLOSSARIES
     assert endpoint.handle is not None
     return await endpoint.handle(request)(store)
