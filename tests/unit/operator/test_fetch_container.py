@@ -13,8 +13,7 @@ from tests.support.deployments import make_observed, make_td
 
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.observed.snapshot import TEMPLATE_HASH
-from dragoman_operator.resources.children import deployment
-from dragoman_operator.resources.pod import pod_template, source_digest
+from dragoman_operator.resources.pod import deployment, pod_template, source_digest
 from dragoman_operator.rollout import SURGE, Version, version_to_keep
 from dragoman_system.command_line import read_command_line
 

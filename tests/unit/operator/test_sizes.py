@@ -22,8 +22,7 @@ from dragoman_operator.scraping.values import TotalLoad
 from dragoman_operator.status.events import transitions
 from dragoman_operator.tuning.decision.recommendation import Recommendation
 from dragoman_operator.tuning.decision.state import fresh
-from dragoman_operator.tuning.loop import Tuner
-from dragoman_operator.tuning.view import TuningView, minimum_size, version
+from dragoman_operator.tuning.loop import Tuner, TuningView, minimum_size, throughput_digest
 
 T0 = 1_767_323_045.0
 TICK_S = 5.0
@@ -60,14 +59,14 @@ def test_no_less_than_the_spec_where_the_autoscaler_follows(
 
 
 def test_version_has_the_fields_that_influence_throughput() -> None:
-    spec = make_td().spec
+    td = make_td()
     same = [
-        make_td(engine={"maxNumSeqs": 99}).spec,
-        make_td(replicas=9, rollout={"surge": "Never"}, tuning={"mode": "Recommend"}).spec,
+        make_td(engine={"maxNumSeqs": 99}),
+        make_td(replicas=9, rollout={"surge": "Never", "drainTimeout": "9s"}, tuning={"mode": "Recommend"}),
     ]
-    others = [make_td(image="other").spec, make_td(engine={"maxModelLen": 512}).spec]
-    assert {version(each) for each in same} == {version(spec)}
-    assert version(spec) not in {version(each) for each in others}
+    others = [make_td(image="other"), make_td(engine={"maxModelLen": 512})]
+    assert {throughput_digest(each) for each in same} == {throughput_digest(td)}
+    assert throughput_digest(td) not in {throughput_digest(each) for each in others}
 
 
 @pytest.mark.parametrize(

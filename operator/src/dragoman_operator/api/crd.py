@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel
 
 from dragoman_contract.kubernetes import GROUP, KIND, PLURAL, VERSION
-from dragoman_operator.api.fields import Rule, SpecModel
+from dragoman_operator.api.fields import SpecModel, ValidationRule
 from dragoman_operator.api.status import Status
 from dragoman_operator.api.v1alpha1 import OBJECT_RULES, TranslationDeploymentSpec
 
@@ -152,7 +152,7 @@ def _without_nulls(value: Mapping[str, Any]) -> Schema:
     }
 
 
-def _validations(rules: Iterable[Rule]) -> list[dict[str, str]]:
+def _validations(rules: Iterable[ValidationRule]) -> list[dict[str, str]]:
     return [{"rule": rule.cel, "message": rule.message} for rule in rules]
 
 

@@ -9,7 +9,16 @@ from pydantic import Field
 
 from dragoman_contract.models import CUSTOM_FAMILY, PromptFamily
 from dragoman_kube.quantity import parse
-from dragoman_operator.api.fields import Duration, Name, Quantity, Rule, SecretKey, SpecModel, Untyped, within
+from dragoman_operator.api.fields import (
+    Duration,
+    Name,
+    Quantity,
+    SecretKey,
+    SpecModel,
+    Untyped,
+    ValidationRule,
+    within,
+)
 
 TYPED_ARGUMENTS = frozenset(
     {
@@ -117,19 +126,19 @@ class Engine(SpecModel):
         ),
     )
 
-    RULES: ClassVar[tuple[Rule, ...]] = (
+    RULES: ClassVar[tuple[ValidationRule, ...]] = (
         within("engine", "stallTimeout", "10s", "1h"),
-        Rule(
+        ValidationRule(
             "self.maxNumBatchedTokens >= self.maxNumSeqs",
             "maxNumBatchedTokens must be at least maxNumSeqs, because a step computes a token of every sequence",
             lambda engine: engine.max_num_batched_tokens >= engine.max_num_seqs,
         ),
-        Rule(
+        ValidationRule(
             "!(has(self.gpuMemoryUtilization) && has(self.kvCacheMemory))",
             "set gpuMemoryUtilization or kvCacheMemory, not both",
             lambda engine: engine.gpu_memory_utilization is None or engine.kv_cache_memory is None,
         ),
-        Rule(
+        ValidationRule(
             "self.device != 'cpu' || !has(self.gpuMemoryUtilization)",
             "gpuMemoryUtilization is for device cuda; with device cpu, set kvCacheMemory instead",
             lambda engine: engine.device != "cpu" or engine.gpu_memory_utilization is None,
@@ -201,8 +210,8 @@ class ModelCache(SpecModel):
         ),
     )
 
-    RULES: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    RULES: ClassVar[tuple[ValidationRule, ...]] = (
+        ValidationRule(
             "!(has(self.persistentVolumeClaim) && has(self.sizeLimit))",
             "set model.cache.sizeLimit or model.cache.persistentVolumeClaim, not both",
             lambda cache: cache.persistent_volume_claim is None or cache.size_limit is None,
@@ -263,19 +272,19 @@ class Model(SpecModel):
     )
     cache: ModelCache = Field(ModelCache(), description="Cache for downloaded weights and compiled kernels.")
 
-    RULES: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    RULES: ClassVar[tuple[ValidationRule, ...]] = (
+        ValidationRule(
             f"self.uri.matches(r'{URI_PATTERN}')",
             "model.uri must be hf://ORG/NAME, pvc://CLAIM/PATH, s3://BUCKET/PATH, oci://IMAGE:TAG or "
             "file:///PATH",
             lambda model: re.match(URI_PATTERN, model.uri) is not None,
         ),
-        Rule(
+        ValidationRule(
             f"(self.promptFamily == '{CUSTOM_FAMILY}') == has(self.promptTemplate)",
             "promptTemplate is required with promptFamily custom and not allowed with other families",
             lambda model: (model.prompt_family == CUSTOM_FAMILY) == (model.prompt_template is not None),
         ),
-        Rule(
+        ValidationRule(
             "!has(self.promptTemplate) || (self.promptTemplate.contains('{text}') && "
             "(self.promptTemplate.contains('{target}') || self.promptTemplate.contains('{target_code}')))",
             "promptTemplate must contain {text}, and {target} or {target_code}",
@@ -287,7 +296,7 @@ class Model(SpecModel):
                 )
             ),
         ),
-        Rule(
+        ValidationRule(
             "!has(self.revision) || self.uri.startsWith('hf://')",
             "model.revision applies to hf:// models only",
             lambda model: model.revision is None or model.uri.startswith("hf://"),

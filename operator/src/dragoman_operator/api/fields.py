@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 
 
 @dataclass(frozen=True)
-class Rule:
+class ValidationRule:
     """A constraint on several fields, for the API server and for the operator.
 
     The API server evaluates `cel`; the operator evaluates `check`, because a stored object may be older than the
@@ -34,7 +34,7 @@ class SpecModel(BaseModel):
         frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
     )
 
-    RULES: ClassVar[tuple[Rule, ...]] = ()
+    RULES: ClassVar[tuple[ValidationRule, ...]] = ()
 
     @model_validator(mode="after")
     def _check_rules(self) -> SpecModel:
@@ -66,14 +66,14 @@ def seconds(duration: str) -> int:
     return sum(int(number) * _UNITS_S[unit] for number, unit in re.findall("([0-9]+)([hms])", duration))
 
 
-def within(group: str, field: str, minimum: str, maximum: str) -> Rule:
+def within(group: str, field: str, minimum: str, maximum: str) -> ValidationRule:
     """The rule that a `Duration`, if set, is between two others."""
 
     def check(model: BaseModel) -> bool:
         value = model.model_dump(by_alias=True)[field]
         return value is None or seconds(minimum) <= seconds(value) <= seconds(maximum)
 
-    return Rule(
+    return ValidationRule(
         f"!has(self.{field}) || (duration(self.{field}) >= duration('{minimum}') && "
         f"duration(self.{field}) <= duration('{maximum}'))",
         f"{group}.{field} must be between {minimum} and {maximum}",

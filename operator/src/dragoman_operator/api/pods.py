@@ -17,9 +17,9 @@ from dragoman_operator.api.fields import (
     LabelValue,
     Name,
     Quantity,
-    Rule,
     SpecModel,
     Untyped,
+    ValidationRule,
     within,
 )
 
@@ -61,7 +61,7 @@ class Rollout(SpecModel):
         ),
     )
 
-    RULES: ClassVar[tuple[Rule, ...]] = (
+    RULES: ClassVar[tuple[ValidationRule, ...]] = (
         within("rollout", "lameDuck", "0s", "10m"),
         within("rollout", "drainTimeout", "1s", "1h"),
         within("rollout", "startTimeout", "10s", "24h"),
@@ -113,8 +113,8 @@ class PodTemplate(SpecModel):
         ),
     )
 
-    RULES: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    RULES: ClassVar[tuple[ValidationRule, ...]] = (
+        ValidationRule(
             "self.labels.all(key, !key.startsWith('dragoman.io/') && !key.startsWith('app.kubernetes.io/'))",
             "podTemplate.labels cannot set dragoman.io/… and app.kubernetes.io/… labels: the operator sets them",
             lambda template: not any(map(_ours, template.labels)),
@@ -214,7 +214,7 @@ class Admission(SpecModel):
         ),
     )
 
-    RULES: ClassVar[tuple[Rule, ...]] = (within("admission", "requestTimeout", "1s", "1h"),)
+    RULES: ClassVar[tuple[ValidationRule, ...]] = (within("admission", "requestTimeout", "1s", "1h"),)
 
 
 class Translation(SpecModel):

@@ -9,9 +9,9 @@ from pydantic import Field, StringConstraints
 from dragoman_operator.api.fields import (
     Duration,
     LocalObjectReference,
-    Rule,
     SecretKey,
     SpecModel,
+    ValidationRule,
     within,
 )
 
@@ -53,8 +53,8 @@ class Prometheus(SpecModel):
         ),
     )
 
-    RULES: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    RULES: ClassVar[tuple[ValidationRule, ...]] = (
+        ValidationRule(
             "!has(self.tokenSecretRef) || has(self.url)",
             "autoscaling.prometheus.tokenSecretRef needs autoscaling.prometheus.url",
             lambda prometheus: prometheus.token_secret_ref is None or prometheus.url is not None,
@@ -144,26 +144,26 @@ class Autoscaling(SpecModel):
         ),
     )
 
-    RULES: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    RULES: ClassVar[tuple[ValidationRule, ...]] = (
+        ValidationRule(
             "self.minReplicas <= self.maxReplicas",
             "autoscaling.minReplicas must not be above maxReplicas",
             lambda scaling: scaling.min_replicas <= scaling.max_replicas,
         ),
-        Rule(
+        ValidationRule(
             "self.mode != 'HPA' || self.minReplicas >= 1",
             "a HorizontalPodAutoscaler does not scale to zero: set autoscaling.minReplicas to 1 or more, or "
             "autoscaling.mode to Internal or KEDA",
             lambda scaling: scaling.mode != "HPA" or scaling.min_replicas >= 1,
         ),
-        Rule(
+        ValidationRule(
             "self.idle != 'Sleep' || (self.mode == 'Internal' && self.idleSeconds >= 1)",
             "autoscaling.idle Sleep needs mode Internal and idleSeconds of 1 or more",
             lambda scaling: (
                 scaling.idle != "Sleep" or (scaling.mode == "Internal" and scaling.idle_seconds >= 1)
             ),
         ),
-        Rule(
+        ValidationRule(
             "!has(self.turnsSecretRef) || self.idle == 'Sleep'",
             "autoscaling.turnsSecretRef needs autoscaling.idle Sleep",
             lambda scaling: scaling.turns_secret_ref is None or scaling.idle == "Sleep",
@@ -198,4 +198,4 @@ class Tuning(SpecModel):
         "10m", description="Time for which the load is measured before a recommendation."
     )
 
-    RULES: ClassVar[tuple[Rule, ...]] = (within("tuning", "window", "10s", MAX_TUNING_WINDOW),)
+    RULES: ClassVar[tuple[ValidationRule, ...]] = (within("tuning", "window", "10s", MAX_TUNING_WINDOW),)

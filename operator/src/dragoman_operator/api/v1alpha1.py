@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
@@ -11,7 +12,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from dragoman_contract.languages import ANY, Languages
 from dragoman_contract.model_code import TRUST, code_arguments
 from dragoman_operator.api.engine import Engine, Model, Resources, typed_again
-from dragoman_operator.api.fields import LocalObjectReference, Rule, SpecModel
+from dragoman_operator.api.fields import LocalObjectReference, SpecModel, ValidationRule
 from dragoman_operator.api.pods import (
     Admission,
     Glossary,
@@ -99,8 +100,8 @@ class TranslationDeploymentSpec(SpecModel):
     service: Service = Field(Service(), description="The Service in front of the engine pods.")
     network_policy: NetworkPolicy = Field(NetworkPolicy(), description="NetworkPolicy of the engine pods.")
 
-    RULES: ClassVar[tuple[Rule, ...]] = (
-        Rule(
+    RULES: ClassVar[tuple[ValidationRule, ...]] = (
+        ValidationRule(
             f"self.engine.device != 'cuda' || self.resources.limits.exists(key, key.startsWith('{MIG}')) || "
             f"('{_GPU}' in self.resources.limits && "
             f"string(self.resources.limits['{_GPU}']) == string(self.engine.tensorParallelSize))",
@@ -108,7 +109,7 @@ class TranslationDeploymentSpec(SpecModel):
             "without a GPU, set engine.device to cpu",
             _gpus_fit,
         ),
-        Rule(
+        ValidationRule(
             "self.engine.device != 'cpu' || "
             f"(self.resources.limits.all(key, !key.startsWith('{GPU_PREFIX}')) && "
             f"self.resources.requests.all(key, !key.startsWith('{GPU_PREFIX}')))",
@@ -120,25 +121,25 @@ class TranslationDeploymentSpec(SpecModel):
                 )
             ),
         ),
-        Rule(
+        ValidationRule(
             "self.engine.device != 'cpu' || self.engine.tensorParallelSize == 1",
             "device cpu needs engine.tensorParallelSize 1",
             lambda spec: spec.engine.device != "cpu" or spec.engine.tensor_parallel_size == 1,
         ),
-        Rule(
+        ValidationRule(
             "self.replicas > 0 || !has(self.autoscaling) || self.autoscaling.mode != 'HPA'",
             "autoscaling.mode HPA does not allow replicas 0: set replicas to 1 or more, or autoscaling.mode to "
             "Internal or KEDA",
             lambda spec: spec.replicas > 0 or spec.autoscaling is None or spec.autoscaling.mode != "HPA",
         ),
-        Rule(
+        ValidationRule(
             "!has(self.autoscaling) || self.autoscaling.idle != 'Sleep' || self.engine.device == 'cuda'",
             "autoscaling.idle Sleep needs engine.device cuda",
             lambda spec: (
                 spec.autoscaling is None or spec.autoscaling.idle != "Sleep" or spec.engine.device == "cuda"
             ),
         ),
-        Rule(
+        ValidationRule(
             "!has(self.autoscaling) || !has(self.autoscaling.turnsSecretRef) || self.engine.tensorParallelSize == 1",
             "autoscaling.turnsSecretRef needs engine.tensorParallelSize 1",
             lambda spec: (
@@ -147,7 +148,7 @@ class TranslationDeploymentSpec(SpecModel):
                 or spec.engine.tensor_parallel_size == 1
             ),
         ),
-        Rule(
+        ValidationRule(
             "!has(self.languages) || self.languages.all(entry, entry.source == '*' || "
             "entry.targets.exists(target, target != entry.source))",
             "languages: each entry needs a target that differs from the source",
@@ -190,13 +191,20 @@ class TranslationDeploymentSpec(SpecModel):
 
 
 OBJECT_RULES = (
-    Rule(
+    ValidationRule(
         f"self.metadata.name.size() <= {NAME_LIMIT} && self.metadata.name.matches('{NAME_PATTERN}')",
         f"metadata.name must be a DNS label of at most {NAME_LIMIT} characters that starts with a letter",
         lambda name: len(name) <= NAME_LIMIT,
     ),
 )
 """Rules for the whole object."""
+
+
+NOT_IN_PODS: Mapping[str, Any] = {
+    **dict.fromkeys(("replicas", "autoscaling", "tuning", "service", "network_policy"), True),
+    "rollout": {"surge"},
+}
+"""Fields of the spec that pods do not depend on, but for the idle time and turns of replicas that sleep."""
 
 
 @dataclass(frozen=True)
@@ -209,6 +217,15 @@ class TranslationDeployment:
     generation: int
     """Counts changes of the spec; used in the status."""
     spec: TranslationDeploymentSpec
+
+    @cached_property
+    def pod_fields(self) -> Mapping[str, Any]:
+        """The fields of the spec that pods depend on, as JSON.
+
+        Defaults are left out: a field that a later version adds changes no digest of them.
+        """
+        fields = self.spec.model_dump(mode="json", exclude=NOT_IN_PODS, exclude_defaults=True)
+        return {name: value for name, value in fields.items() if value != {}}
 
 
 def parse(body: Mapping[str, Any]) -> TranslationDeployment:

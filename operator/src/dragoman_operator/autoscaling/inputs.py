@@ -13,7 +13,7 @@ from dragoman_operator.observed.snapshot import EnginePod
 from dragoman_operator.scraping.values import Reading, TotalLoad
 
 
-def policy_of(spec: TranslationDeploymentSpec, tick_s: float, interval_s: float = 0.0) -> Policy:
+def policy_of(spec: TranslationDeploymentSpec, tick_s: float = 1.0, interval_s: float = 0.0) -> Policy:
     """The autoscaler's bounds and targets, of a spec with `autoscaling`.
 
     `interval_s` is the time between two samples of a pod, if longer than the tick: a sample is old only once several

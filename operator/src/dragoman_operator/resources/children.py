@@ -1,4 +1,4 @@
-"""The children beside the pods: one builder for each kind.
+"""The children beside the Deployment: one builder for each kind.
 
 HPA and KEDA's ScaledObject scale through the scale subresource. Both treat missing metrics as an error and keep the
 replicas: HPA always, KEDA with `ignoreNullValues: "false"` (by default it treats an empty result as 0). Each query
@@ -7,7 +7,6 @@ returns one series. Where no engine runs, metrics are not missing: the queries t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +20,6 @@ from dragoman_contract.kubernetes import (
     PART_OF,
 )
 from dragoman_kube.kinds import (
-    DEPLOYMENT,
     DISRUPTION_BUDGET,
     HPA,
     NETWORK_POLICY,
@@ -33,12 +31,11 @@ from dragoman_kube.kinds import (
 )
 from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.labels import child, selector
-from dragoman_operator.api.pods import PROGRESS_MARGIN_S
 from dragoman_operator.api.scaling import Autoscaling
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.inputs import policy_of
 from dragoman_operator.metric_definitions import DEPLOYMENT_REPLICAS, SCALING_REQUESTS
-from dragoman_operator.resources.pod import START_PERIOD_S, is_fetched, start_attempts, start_cache_secret
+from dragoman_operator.resources.pod import start_cache_secret
 
 
 @dataclass(frozen=True)
@@ -56,28 +53,6 @@ class Defaults:
     def image(self, td: TranslationDeployment) -> str:
         """The image for `td`."""
         return td.spec.image or getattr(self, td.spec.engine.device)
-
-
-def deployment(
-    td: TranslationDeployment,
-    replicas: int,
-    strategy: Mapping[str, object],
-    template: Mapping[str, Any],
-) -> dict[str, Any]:
-    """The Deployment."""
-    start_s = start_attempts(td) * START_PERIOD_S * (2 if is_fetched(td) else 1)
-    return child(
-        DEPLOYMENT,
-        td,
-        spec={
-            "replicas": replicas,
-            "selector": {"matchLabels": selector(td.name)},
-            "strategy": dict(strategy),
-            "progressDeadlineSeconds": start_s + PROGRESS_MARGIN_S,
-            "revisionHistoryLimit": 3,
-            "template": dict(template),
-        },
-    )
 
 
 def service(td: TranslationDeployment) -> dict[str, Any]:
@@ -208,10 +183,6 @@ def _target(td: TranslationDeployment) -> dict[str, str]:
     return {"apiVersion": API_VERSION, "kind": KIND, "name": td.name}
 
 
-def _concurrency(td: TranslationDeployment) -> float:
-    return policy_of(td.spec, 1.0).concurrency
-
-
 def _scale_down(scaling: Autoscaling) -> dict[str, Any]:
     window = scaling.scale_down_stabilization_window
     window_s = DEFAULT_WINDOW_S if window is None else seconds(window)
@@ -229,7 +200,7 @@ def horizontal_pod_autoscaler(td: TranslationDeployment) -> dict[str, Any] | Non
     scaling = td.spec.autoscaling
     if scaling is None or scaling.mode != "HPA":
         return None
-    targets = ((HPA_LOAD, _concurrency(td)), (HPA_KV_USAGE, scaling.target_kv_cache_usage))
+    targets = ((HPA_LOAD, policy_of(td.spec).concurrency), (HPA_KV_USAGE, scaling.target_kv_cache_usage))
     return child(
         HPA,
         td,
@@ -297,14 +268,15 @@ def scaled_object(td: TranslationDeployment, prometheus_url: str) -> dict[str, A
     )
     # With more than one replica and none ready, the load is not known: 0 would scale down.
     idle = f"({ready} == 0 and {desired} <= 1)"
+    concurrency = policy_of(td.spec).concurrency
     triggers = [
-        ("Value", f"avg({load}) or {idle}", _concurrency(td), "0"),
+        ("Value", f"avg({load}) or {idle}", concurrency, "0"),
         # Does not activate the deployment by itself.
         ("Value", f"avg({usage}) or {idle}", scaling.target_kv_cache_usage, "1"),
     ]
     if scaling.min_replicas == 0:
         queued = f'max({SCALING_REQUESTS.name}{{state="queued_at_routers",{own}}})'
-        triggers.append(("AverageValue", queued, _concurrency(td), "0"))
+        triggers.append(("AverageValue", queued, concurrency, "0"))
     signed_in = {"authenticationRef": {"name": td.name}} if named and named.token_secret_ref else {}
     mode = {"authModes": "bearer"} if signed_in else {}
     return child(

@@ -26,7 +26,6 @@ from dragoman_operator.observed.drift import APPLIED, Applied, as_made, is_super
 from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS, Manifest, Observed
 from dragoman_operator.resources.children import (
     Defaults,
-    deployment,
     disruption_budget,
     horizontal_pod_autoscaler,
     network_policy,
@@ -35,9 +34,9 @@ from dragoman_operator.resources.children import (
     service_account,
     trigger_authentication,
 )
-from dragoman_operator.resources.pod import pod_template, source_digest
+from dragoman_operator.resources.pod import deployment, pod_template, source_digest
 from dragoman_operator.rollout import Kept, Version, strategy, version_to_keep
-from dragoman_operator.tuning.view import TuningView
+from dragoman_operator.tuning.loop import TuningView
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,27 @@
-"""The engine pod: an init container that downloads the model, and one that serves it, strictly confined."""
+"""The Deployment and its pods: an init container that downloads the model, and one that serves it, both confined."""
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from dragoman_contract.http import ENGINE_PORT, ENGINE_PORT_NAME, LIVE_PATH, READY_PATH, STARTUP_PATH
 from dragoman_contract.routing import LAME_DUCK_S
+from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_operator.api.fields import seconds
-from dragoman_operator.api.labels import ENGINE_CONTAINER, FETCH_CONTAINER, labels
+from dragoman_operator.api.labels import ENGINE_CONTAINER, FETCH_CONTAINER, child, labels, selector
+from dragoman_operator.api.pods import PROGRESS_MARGIN_S
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.errors import SpecError
 from dragoman_operator.observed.drift import digest
+from dragoman_operator.resources.model import (
+    CACHE_MOUNT,
+    MODEL_MOUNT,
+    fetched_model,
+    is_fetched,
+    model_source,
+)
 from dragoman_operator.resources.sizes import TMP_LIMIT, cache_limit, requests, shm_limit
 
 ENGINE_USER = 65532
@@ -35,6 +41,28 @@ def start_attempts(td: TranslationDeployment) -> int:
     return math.ceil(seconds(td.spec.rollout.start_timeout) / START_PERIOD_S)
 
 
+def deployment(
+    td: TranslationDeployment,
+    replicas: int,
+    strategy: Mapping[str, object],
+    template: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The Deployment."""
+    start_s = start_attempts(td) * START_PERIOD_S * (2 if is_fetched(td) else 1)
+    return child(
+        DEPLOYMENT,
+        td,
+        spec={
+            "replicas": replicas,
+            "selector": {"matchLabels": selector(td.name)},
+            "strategy": dict(strategy),
+            "progressDeadlineSeconds": start_s + PROGRESS_MARGIN_S,
+            "revisionHistoryLimit": 3,
+            "template": dict(template),
+        },
+    )
+
+
 def pod_template(td: TranslationDeployment, image: str) -> dict[str, Any]:
     """The Deployment's `template`; any change of it replaces the pods."""
     extra = td.spec.pod_template
@@ -44,21 +72,10 @@ def pod_template(td: TranslationDeployment, image: str) -> dict[str, Any]:
     return {"metadata": template_metadata, "spec": _pod_spec(td, image)}
 
 
-_OTHER_FIELDS: Mapping[str, Any] = {
-    **dict.fromkeys(("replicas", "autoscaling", "tuning", "service", "network_policy", "image"), True),
-    "rollout": {"surge"},
-}
-"""Fields of the spec that `pod_template` does not depend on, but for the idle time and turns of replicas that sleep,
-and the image, which may be the operator's."""
-
-
 def source_digest(td: TranslationDeployment, image: str) -> str:
-    """Digest of what `pod_template` depends on.
-
-    Defaults are left out: a field that a later version adds changes no digest.
-    """
-    fields = td.spec.model_dump(mode="json", exclude=_OTHER_FIELDS, exclude_defaults=True)
-    source = {"spec": {name: value for name, value in fields.items() if value != {}}, "image": image}
+    """Digest of what `pod_template` depends on; `image` may be the operator's."""
+    fields = {name: value for name, value in td.pod_fields.items() if name != "image"}
+    source = {"spec": fields, "image": image}
     asleep = {"sleepAfterS": _sleep_after_s(td), "turns": _turns_secret(td)}
     return digest(source | {name: value for name, value in asleep.items() if value is not None})
 
@@ -169,20 +186,6 @@ def _fetch_container(td: TranslationDeployment, image: str) -> dict[str, Any]:
     }
 
 
-def is_fetched(td: TranslationDeployment) -> bool:
-    """Whether the init container downloads the model; with a `load_format` of its own vLLM does, in its own way."""
-    return td.spec.model.is_remote and "load_format" not in (
-        name.replace("-", "_") for name in td.spec.engine.extra_args
-    )
-
-
-def fetched_model(td: TranslationDeployment) -> str:
-    """Where the init container makes a link to the model: one for each uri and revision, in a volume of many models."""
-    model = td.spec.model
-    name = re.sub(r"[^A-Za-z0-9.]+", "-", model.uri.partition("://")[2])[:80]
-    return f"{CACHE_MOUNT}/models/{name}-{digest({'uri': model.uri, 'revision': model.revision})[:12]}"
-
-
 def _environment(
     td: TranslationDeployment, *, has_token: bool, is_init: bool = False
 ) -> list[dict[str, Any]]:
@@ -263,7 +266,6 @@ def _volumes(td: TranslationDeployment) -> list[dict[str, Any]]:
     return volumes
 
 
-CACHE_MOUNT = "/var/cache/dragoman"
 GLOSSARY_MOUNT = "/etc/dragoman/glossary"
 TERMINATION_LOG = "/dev/termination-log"
 
@@ -365,49 +367,3 @@ def _flag(value: bool | None) -> str | None:
 
 def _json(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
-
-
-MODEL_MOUNT = "/mnt/model"
-
-
-@dataclass(frozen=True)
-class ModelSource:
-    """Location of the model for the engine."""
-
-    argument: str
-    """Value of `dragoman serve --model`."""
-    volume: dict[str, Any] | None = None
-    """The pod's volume `model`, mounted read-only at `MODEL_MOUNT`."""
-
-
-def model_source(uri: str) -> ModelSource:
-    """Read `spec.model.uri`.
-
-    Args:
-        uri: ``hf://ORG/NAME``, ``pvc://CLAIM/PATH``, ``s3://BUCKET/PATH``, ``oci://IMAGE:TAG`` or
-            ``file:///PATH``.
-
-    Raises:
-        SpecError: It is none of these.
-    Source: https://kubernetes.io/docs/tasks/configure-pod-container/image-volumes/ for ``oci://``.
-    """
-    scheme, _, rest = uri.partition("://")
-    match scheme:
-        case "hf":
-            return ModelSource(rest)
-        case "s3":
-            return ModelSource(uri)
-        case "file":
-            return ModelSource(rest)
-        case "pvc":
-            claim, _, path = rest.partition("/")
-            return ModelSource(
-                f"{MODEL_MOUNT}/{path}".rstrip("/"),
-                {"name": "model", "persistentVolumeClaim": {"claimName": claim, "readOnly": True}},
-            )
-        case "oci":
-            return ModelSource(
-                MODEL_MOUNT,
-                {"name": "model", "image": {"reference": rest, "pullPolicy": "IfNotPresent"}},
-            )
-    raise SpecError(f"spec.model.uri: {uri!r} has none of the schemes hf, pvc, s3, oci and file")

@@ -20,7 +20,7 @@ from dragoman_operator.observed.diagnosis import Finding
 from dragoman_operator.observed.snapshot import Manifest, Observed
 from dragoman_operator.resources.plan import Plan
 from dragoman_operator.status.progress import Progress
-from dragoman_operator.tuning.view import TuningView
+from dragoman_operator.tuning.loop import TuningView
 
 _available = partial(ConditionValue, "Available")
 _progressing = partial(ConditionValue, "Progressing")

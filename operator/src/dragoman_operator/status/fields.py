@@ -24,7 +24,7 @@ from dragoman_operator.autoscaling.decision.values import Proposal
 from dragoman_operator.autoscaling.view import ScalingView, encode
 from dragoman_operator.observed.snapshot import Observed, is_live, template_hash
 from dragoman_operator.resources.plan import ReconcileInput, Target
-from dragoman_operator.tuning.view import TuningView
+from dragoman_operator.tuning.loop import TuningView
 
 MAX_CHANGES = 5
 """Maximum number of changes in the status."""

@@ -13,25 +13,73 @@ from typing import ClassVar
 
 from dragoman_kube.objects import Key
 from dragoman_operator.api.fields import seconds
-from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.api.v1alpha1 import TranslationDeployment, TranslationDeploymentSpec
+from dragoman_operator.observed.drift import digest
 from dragoman_operator.observed.snapshot import EnginePod, Observed
 from dragoman_operator.scraping.engine_metrics import TUNING_NAMES
 from dragoman_operator.scraping.values import Scrape
 from dragoman_operator.tuning.decision.measurements import Measurements
-from dragoman_operator.tuning.decision.state import Observation, State, adopted, next_step, observe, resumed
-from dragoman_operator.tuning.view import (
-    TuningView,
-    maximum_size,
-    minimum_size,
-    version,
-    worth_publishing,
+from dragoman_operator.tuning.decision.state import (
+    Observation,
+    State,
+    adopted,
+    next_step,
+    restored,
+    with_observations,
 )
+
+PUBLISH_EVERY_S = 60.0
+"""Interval of status updates without a change of the recommendation."""
+
+MAX_SIZE = 4096
+"""As `spec.engine.maxNumSeqs` allows."""
 
 GAP_TICKS = 3.0
 """Two scrapes further apart than this many intervals are not compared."""
 
 RAMP_S = 15.0
 """Nothing is measured for so long after a replica became ready: routers give it its full share after 10 s."""
+
+
+@dataclass(frozen=True, slots=True)
+class TuningView:
+    """State of tuning at one time."""
+
+    mode: str
+    state: State
+    at: float
+
+
+def throughput_digest(td: TranslationDeployment) -> str:
+    """Digest of all fields that influence the throughput of an engine, except maxNumSeqs."""
+    fields = {name: value for name, value in td.pod_fields.items() if name != "rollout"}
+    engine = {name: value for name, value in fields.get("engine", {}).items() if name != "max_num_seqs"}
+    return digest({**fields, "engine": engine})
+
+
+def minimum_size(spec: TranslationDeploymentSpec) -> int:
+    """The minimum of a recommendation: the spec's own if the autoscaler's target follows it.
+
+    The load of a replica then follows maxNumSeqs, and does not determine it.
+    """
+    scaling = spec.autoscaling
+    if scaling is None or scaling.mode in ("Off", "External") or scaling.target_concurrency is not None:
+        return 1
+    return spec.engine.max_num_seqs if scaling.lowest_replicas < scaling.max_replicas else 1
+
+
+def maximum_size(spec: TranslationDeploymentSpec) -> int:
+    """The maximum of a recommendation."""
+    return min(MAX_SIZE, spec.engine.max_num_batched_tokens)
+
+
+def worth_publishing(new: TuningView, shown: TuningView) -> bool:
+    """Whether to write the state to the status."""
+    changed = (new.state.recommendation, new.state.version) != (
+        shown.state.recommendation,
+        shown.state.version,
+    )
+    return changed or new.mode != shown.mode or new.at - shown.at >= PUBLISH_EVERY_S
 
 
 @dataclass
@@ -72,15 +120,15 @@ class Tuner:
         if mode == "Off":
             self.forget(key)
             return None
-        digest, size = version(td.spec), td.spec.engine.max_num_seqs
+        version, size = throughput_digest(td), td.spec.engine.max_num_seqs
         known = self._deployments.get(key)
         if known is None or known.td.uid != td.uid:
             word = (observed.status.get("tuning") or {}).get("state")
-            state = resumed(word, digest, size, now)
+            state = restored(word, version, size, now)
             settled = str((observed.status.get("rollout") or {}).get("lastReadyTemplateHash") or "")
             known = self._deployments[key] = Tuned(td, TuningView(mode, state, now), state, settled)
         known.td, known.replica_sets = td, observed.replica_set_uids
-        known.state = adopted(known.state, digest, size, now)
+        known.state = adopted(known.state, version, size, now)
         if worth_publishing(new := TuningView(mode, known.state, now), known.shown):
             known.shown = new
         return known.shown
@@ -107,7 +155,7 @@ class Tuner:
             if not known.state.current.samples:
                 known.state = replace(known.state, current=Measurements(started=now))
         sizes = {pod.uid: pod.max_num_seqs for pod in pods}
-        measured = observe(
+        measured = with_observations(
             known.state,
             (
                 Observation(sizes[uid], before, after)

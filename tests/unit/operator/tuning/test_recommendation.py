@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_operator.scraping.values import EngineMetrics
-from dragoman_operator.tuning.decision.measurements import LADDER, Evidence, Measurements, Point, evidence
+from dragoman_operator.tuning.decision.measurements import LADDER, Evidence, Measurements, TokenTime, evidence
 from dragoman_operator.tuning.decision.recommendation import (
     HEADROOM,
     Bounds,
@@ -41,7 +41,7 @@ def seen(**measured: Any) -> Evidence:
         "preemptions": None,
         "token_s": 0.003,
         "tokens_per_s": 5000.0,
-        "curve": (Point(16, 0.003),),
+        "curve": (TokenTime(16, 0.003),),
     }
     return Evidence(**base | measured)
 
@@ -140,7 +140,7 @@ def test_the_step_of_the_ladder_s_pods_is_taken() -> None:
     assert point["requests_per_s"] < 0.6 * sized["requests_per_s"]
     waiting = point["queue_s"] / (point["queue_s"] + point["compute_s"])
     token_s = 16 / point["output_tokens_per_s"]
-    measured = {"p95": 25.0, "queue_ratio": waiting, "curve": (Point(16, token_s),)}
+    measured = {"p95": 25.0, "queue_ratio": waiting, "curve": (TokenTime(16, token_s),)}
     assert size(Bounds(16, 1, 8192), **measured) == 32
 
 
@@ -151,16 +151,26 @@ def test_the_step_of_the_ladder_s_pods_is_taken() -> None:
         (16, {"queue_ratio": 0.001}, 16),  # no request waits for a slot
         (16, {"requests": 99.0}, None),
         (16, {"p95": 0.0}, None),
-        (64, {"queue_ratio": 0.0, "curve": (Point(20, 0.003),)}, 32),  # the seeds' own step, down
-        (48, {"queue_ratio": 0.0, "curve": (Point(20, 0.003),)}, 48),  # not worth new pods
+        (64, {"queue_ratio": 0.0, "curve": (TokenTime(20, 0.003),)}, 32),  # the seeds' own step, down
+        (48, {"queue_ratio": 0.0, "curve": (TokenTime(20, 0.003),)}, 48),  # not worth new pods
         # What runs beyond 16 slows all the others by more than it brings.
-        (64, {"queue_ratio": 0.0, "curve": (Point(8, 0.003), Point(16, 0.004), Point(20, 0.008))}, 16),
+        (
+            64,
+            {"queue_ratio": 0.0, "curve": (TokenTime(8, 0.003), TokenTime(16, 0.004), TokenTime(20, 0.008))},
+            16,
+        ),
         # The batch is bound by arithmetic: twice the sequences write no more.
-        (16, {"curve": (Point(8, 0.008), Point(16, 0.016))}, 8),
+        (16, {"curve": (TokenTime(8, 0.008), TokenTime(16, 0.016))}, 8),
         # The cache is full with 16.
         (
             32,
-            {"p95": 32.0, "kv_p95": 1.0, "kv_each": 1 / 32, "preemptions": 0.2, "curve": (Point(32, 0.003),)},
+            {
+                "p95": 32.0,
+                "kv_p95": 1.0,
+                "kv_each": 1 / 32,
+                "preemptions": 0.2,
+                "curve": (TokenTime(32, 0.003),),
+            },
             24,
         ),
         # The cache has room for 24, not for the 32 that the load would want.
@@ -180,7 +190,7 @@ def test_bounds_are_kept() -> None:
 
 
 def test_what_the_busiest_hour_needed_is_kept() -> None:
-    measured = {"p95": 4.0, "queue_ratio": 0.0, "curve": (Point(4, 0.003),)}
+    measured = {"p95": 4.0, "queue_ratio": 0.0, "curve": (TokenTime(4, 0.003),)}
     assert size(Bounds(32, 1, 4096), **measured) == 8
     found = recommend_max_num_seqs(seen(**measured), Bounds(32, 1, 4096, busiest=20.0))
     assert found is not None
@@ -188,12 +198,12 @@ def test_what_the_busiest_hour_needed_is_kept() -> None:
 
 
 def test_a_quiet_window_lowers_nothing_before_a_day_was_measured() -> None:
-    measured = {"p95": 4.0, "queue_ratio": 0.0, "curve": (Point(4, 0.003),)}
+    measured = {"p95": 4.0, "queue_ratio": 0.0, "curve": (TokenTime(4, 0.003),)}
     found = recommend_max_num_seqs(seen(**measured), Bounds(32, 1, 4096, covers_a_day=False))
     assert found is not None
     assert (found.max_num_seqs, "less than a day was measured" in found.reason) == (32, True)
     # More throughput needs no history.
-    slower = {"queue_ratio": 0.0, "curve": (Point(8, 0.003), Point(16, 0.004), Point(20, 0.008))}
+    slower = {"queue_ratio": 0.0, "curve": (TokenTime(8, 0.003), TokenTime(16, 0.004), TokenTime(20, 0.008))}
     assert size(Bounds(64, 1, 4096, covers_a_day=False), **slower) == 16
 
 
@@ -211,7 +221,7 @@ def test_reason_has_the_measurements() -> None:
     [
         ({"kv_p95": 0.85, "kv_each": 0.85 / 16}, "the KV cache has no space for more: a sequence takes 5.3%"),
         (
-            {"curve": (Point(8, 0.004), Point(16, 0.0078))},
+            {"curve": (TokenTime(8, 0.004), TokenTime(16, 0.0078))},
             "by the measured time per token more at once generate no more tokens",
         ),
     ],
@@ -223,7 +233,7 @@ def test_reason_of_a_value_that_stays_although_requests_wait(measured: dict[str,
 
 
 curves = st.lists(
-    st.builds(Point, st.floats(1, 500), st.floats(1e-4, 1)),
+    st.builds(TokenTime, st.floats(1, 500), st.floats(1e-4, 1)),
     max_size=8,
     unique_by=lambda point: round(point.running),
 ).map(lambda points: tuple(sorted(points)))
@@ -248,7 +258,7 @@ def test_whatever_was_seen_the_size_is_within_bounds(
     usage: float | None,
     each: float | None,
     preemptions: float | None,
-    curve: tuple[Point, ...],
+    curve: tuple[TokenTime, ...],
     minimum: int,
     maximum: int,
     busiest: float,

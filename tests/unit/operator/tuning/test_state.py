@@ -17,8 +17,8 @@ from dragoman_operator.tuning.decision.state import (
     adopted,
     fresh,
     next_step,
-    observe,
-    resumed,
+    restored,
+    with_observations,
 )
 
 WINDOW_S = 100.0
@@ -29,9 +29,9 @@ def measured(build: Any, load: float, steps: int = 60, window_s: float = WINDOW_
     """The state after ticks of one pod of size 16 under a load, with a restart of the operator after each."""
     pod, state = build.pod(16), fresh("v1", 16, build.t0)
     for _ in range(steps):
-        state = observe(state, [Observation(16, *pod.sample(load))])
+        state = with_observations(state, [Observation(16, *pod.sample(load))])
         state = next_step(state, 1, 8192, window_s, pod.now.at)
-        state = resumed(state.encoded(), "v1", 16, pod.now.at)
+        state = restored(state.encoded(), "v1", 16, pod.now.at)
     return state
 
 
@@ -58,7 +58,7 @@ def test_the_time_of_a_recommendation_is_that_of_the_first_of_the_same_value(bui
 
 def test_pods_of_another_size_are_not_measured(build: Any) -> None:
     one, other = build.pod(16), build.pod(32)
-    state = observe(
+    state = with_observations(
         fresh("v1", 16, 0.0), [Observation(16, *one.sample(9.0)), Observation(32, *other.sample(9.0))]
     )
     assert state.current == Measurements()
@@ -74,7 +74,7 @@ def test_another_spec_is_measured_anew_and_the_peaks_stay(build: Any, version: s
 
 @pytest.mark.parametrize("word", [None, "", "malformed", 7, "eJwDAAAAAAE="])
 def test_a_state_that_cannot_be_read_is_ignored(word: object) -> None:
-    assert resumed(word, "v1", 16, 5.0) == fresh("v1", 16, 5.0)
+    assert restored(word, "v1", 16, 5.0) == fresh("v1", 16, 5.0)
 
 
 @pytest.mark.parametrize(("hours", "recommended"), [(1, 16), (25, 2)])
@@ -84,7 +84,7 @@ def test_a_lower_value_is_recommended_once_a_day_was_measured(
     pod, now = build.pod(16), build.t0
     state = fresh("v1", 16, now - 3600.0 * hours)
     for _ in range(60):
-        state = observe(state, [Observation(16, *pod.sample(1.0))])
+        state = with_observations(state, [Observation(16, *pod.sample(1.0))])
         state = next_step(state, 1, 8192, WINDOW_S, pod.now.at)
     assert state.recommendation is not None
     assert state.recommendation.max_num_seqs == recommended
@@ -92,7 +92,7 @@ def test_a_lower_value_is_recommended_once_a_day_was_measured(
 
 def test_a_recommendation_out_of_range_is_ignored() -> None:
     state = replace(fresh("v1", 16, 5.0), recommendation=Recommendation(10**9, "edited by hand"))
-    assert resumed(state.encoded(), "v1", 16, 5.0) == fresh("v1", 16, 5.0)
+    assert restored(state.encoded(), "v1", 16, 5.0) == fresh("v1", 16, 5.0)
 
 
 def test_peaks_are_forgotten_after_a_day() -> None:
@@ -112,9 +112,9 @@ def test_state_stays_valid_and_small(build: Any, loads: list[float], size: int, 
     now, state, pod = build.t0, fresh("v1", size, build.t0), build.pod(size)
     for load in loads:
         now += 40.0
-        state = observe(state, [Observation(size, *pod.sample(load, now))])
+        state = with_observations(state, [Observation(size, *pod.sample(load, now))])
         state = next_step(state, minimum, 512, WINDOW_S, now)
         assert len(state.encoded()) < STATUS_LIMIT
-        again = resumed(state.encoded(), "v1", size, now)
+        again = restored(state.encoded(), "v1", size, now)
         assert again.recommendation == state.recommendation
         state = again

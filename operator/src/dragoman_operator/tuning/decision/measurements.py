@@ -179,7 +179,7 @@ MIN_SAMPLES = 6
 """Minimum number of samples at similar load for a time per token."""
 
 
-class Point(NamedTuple):
+class TokenTime(NamedTuple):
     """Time per token of a sequence, with this number of running sequences."""
 
     running: float
@@ -214,7 +214,7 @@ class Evidence:
     preemptions: float | None
     token_s: float | None
     tokens_per_s: float | None
-    curve: tuple[Point, ...]
+    curve: tuple[TokenTime, ...]
 
 
 def evidence(measured: Measurements, now: float) -> Evidence:
@@ -269,7 +269,7 @@ def _token_s(one: Bin) -> float | None:
     return one.decode_s / one.decode_n if one.decode_n else None
 
 
-def _curve(bins: list[Bin]) -> tuple[Point, ...]:
+def _curve(bins: list[Bin]) -> tuple[TokenTime, ...]:
     """One point per bin; bins with a similar number of running sequences are merged."""
     merged: list[Bin] = []
     for one in sorted((one for one in bins if one.running_s), key=lambda one: one.running_s / one.span_s):
@@ -278,7 +278,7 @@ def _curve(bins: list[Bin]) -> tuple[Point, ...]:
         else:
             merged.append(one)
     return tuple(
-        Point(_running(one), token_s)
+        TokenTime(_running(one), token_s)
         for one in merged
         if one.samples >= MIN_SAMPLES and (token_s := _token_s(one))
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman_operator.tuning.decision.measurements import LADDER, Evidence, Point
+from dragoman_operator.tuning.decision.measurements import LADDER, Evidence, TokenTime
 
 MIN_REQUESTS = 100
 """Minimum number of requests for a recommendation."""
@@ -138,7 +138,7 @@ def _fitting_the_cache(seen: Evidence, bounds: Bounds) -> int | None:
     return capacity if full else max(capacity, bounds.current)
 
 
-def _throughput(curve: Sequence[Point], running: float) -> float:
+def _throughput(curve: Sequence[TokenTime], running: float) -> float:
     """Tokens per second of a full batch, by the measured time per token; without any, proportional to the batch.
 
     Between points the time is interpolated. Below the first it is constant, a pessimistic assumption. Above the last
@@ -158,7 +158,7 @@ def _throughput(curve: Sequence[Point], running: float) -> float:
     return running / (low.token_s + share * (high.token_s - low.token_s))
 
 
-def _slope(curve: Sequence[Point]) -> float:
+def _slope(curve: Sequence[TokenTime]) -> float:
     if len(curve) < 2:
         return 0.0
     mean_n = sum(point.running for point in curve) / len(curve)

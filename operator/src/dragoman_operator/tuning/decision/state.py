@@ -70,7 +70,7 @@ def fresh(version: str, spec_size: int, now: float) -> State:
     return State(version, spec_size, Measurements(started=now), since=now)
 
 
-def resumed(word: object, version: str, spec_size: int, now: float) -> State:
+def restored(word: object, version: str, spec_size: int, now: float) -> State:
     """The state from a status, as far as it applies to this spec.
 
     After a change of maxNumSeqs, model, image or settings the measurements are discarded. A malformed state is ignored.
@@ -85,7 +85,7 @@ def resumed(word: object, version: str, spec_size: int, now: float) -> State:
 
 
 def adopted(state: State, version: str, spec_size: int, now: float) -> State:
-    """The state for a spec that may have changed; see `resumed`."""
+    """The state for a spec that may have changed; see `restored`."""
     if (state.version, state.spec_size) == (version, spec_size):
         return state
     # The load does not depend on the engine.
@@ -100,7 +100,7 @@ class Observation(NamedTuple):
     now: EngineMetrics
 
 
-def observe(state: State, observations: Iterable[Observation]) -> State:
+def with_observations(state: State, observations: Iterable[Observation]) -> State:
     """The state with the measurements of the pods."""
     observations = list(observations)
     # While pods are replaced the load is distributed differently.
