@@ -15,7 +15,12 @@ from hypothesis import settings
 
 from tests.support.servers import VLLM_START_S
 
-pytest_plugins = ["tests.support.demo_pod", "tests.support.failed_tests", "tests.support.redis"]
+pytest_plugins = [
+    "tests.support.demo_pod",
+    "tests.support.failed_tests",
+    "tests.support.http_server",
+    "tests.support.redis",
+]
 
 TESTS = Path(__file__).parent
 SHARED = {

@@ -1,44 +1,15 @@
-"""Traces of a pod, taken by a collector of its own or by none."""
+"""Traces of a pod, received by a collector or by none."""
 
-import threading
 import time
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
-
-import pytest
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 CALLER = {"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"}
 REQUEST = {"text": "Hello", "source_lang": "en", "target_lang": "de"}
 
 
-@pytest.fixture
-def collector() -> Iterator[tuple[str, list[Any]]]:
-    spans: list[Any] = []
-
-    class Collector(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            batch = ExportTraceServiceRequest.FromString(self.rfile.read(int(self.headers["Content-Length"])))
-            for resource in batch.resource_spans:
-                for scope in resource.scope_spans:
-                    spans.extend(scope.spans)
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Collector) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}", spans
-        server.shutdown()
-
-
-def test_a_client_s_trace_goes_on_to_the_pod(start_scripted: Any, collector: tuple[str, list[Any]]) -> None:
-    endpoint, spans = collector
-    pod = start_scripted("--otlp-endpoint", endpoint)
+def test_a_client_s_trace_goes_on_to_the_pod(start_scripted: Any, collector: Any) -> None:
+    pod, spans = start_scripted("--otlp-endpoint", collector.url), collector.spans
     pod.wait_for("/readyz")
     assert pod.client.post("/translate", json=REQUEST, headers=CALLER).status_code == 200
     refused = pod.client.post("/translate", content=b"{", headers=CALLER)

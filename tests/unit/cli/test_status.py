@@ -1,38 +1,27 @@
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.http_server import Handler, serving
 
 from dragoman import status
 from dragoman.exits import DONE, FAILED, UNREACHABLE
 
 
-class Api(BaseHTTPRequestHandler):
+class Api(Handler):
     """An API server with the objects of `server.objects`; 403 for all namespaces where `server.bounded`."""
 
     def do_GET(self) -> None:
-        server: Any = self.server
-        server.paths.append(self.path.partition("?")[0])
+        self.server.paths.append(self.path.partition("?")[0])
         namespaced = "/namespaces/" in self.path
-        if server.bounded and not namespaced:
-            self._answer(403, {"kind": "Status", "message": "not in all namespaces", "reason": "Forbidden"})
-        elif server.objects is None:
-            self._answer(404, {"kind": "Status", "message": "no such kind", "reason": "NotFound"})
+        if self.server.bounded and not namespaced:
+            self.respond(403, {"kind": "Status", "message": "not in all namespaces", "reason": "Forbidden"})
+        elif self.server.objects is None:
+            self.respond(404, {"kind": "Status", "message": "no such kind", "reason": "NotFound"})
         else:
-            self._answer(200, {"metadata": {"resourceVersion": "1"}, "items": server.objects})
-
-    def _answer(self, code: int, document: dict[str, Any]) -> None:
-        self.send_response(code)
-        self.send_header("Content-Type", "application/json")
-        self.end_headers()
-        self.wfile.write(json.dumps(document).encode())
-
-    def log_message(self, *arguments: object) -> None:
-        pass
+            self.respond(200, {"metadata": {"resourceVersion": "1"}, "items": self.server.objects})
 
 
 def kubeconfig(directory: Path, port: int) -> str:
@@ -48,14 +37,8 @@ def kubeconfig(directory: Path, port: int) -> str:
 
 @pytest.fixture
 def api() -> Iterator[Any]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Api) as server:
-        state: Any = server
-        state.objects, state.bounded, state.paths = [], False, []
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield state
-        server.shutdown()
-        thread.join()
+    with serving(Api, objects=[], bounded=False, paths=[]) as server:
+        yield server
 
 
 def run(api: Any, directory: Path, *arguments: str) -> int:

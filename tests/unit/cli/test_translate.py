@@ -3,14 +3,12 @@ import io
 import json
 import os
 import sys
-import threading
 from collections.abc import Iterator
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.http_server import Handler, serving
 
 from dragoman import translate
 from dragoman.exits import DONE, FAILED, INTERRUPTED, UNREACHABLE, USAGE
@@ -18,59 +16,49 @@ from dragoman.journal import journal_of
 from dragoman.translator import Translator
 
 
-class Service(BaseHTTPRequestHandler):
+class Service(Handler):
     """Answers in capitals; refuses Klingon as an engine pod refuses a pair, and `too long` as one refuses a text."""
 
     def do_GET(self) -> None:
         """The Services of a cluster, as the API server lists them, or a document that is translated."""
-        state: Any = self.server
+        state = self.server
         if self.path == "/documents/ID":
-            return self._answer(200, {"id": "ID", "state": "done", "findings": {"from_memory": 2}})
+            return self.respond(200, {"id": "ID", "state": "done", "findings": {"from_memory": 2}})
         if self.path == "/documents/ID/result":
-            return self._answer(200, state.uploaded.upper())
+            return self.respond(200, state.uploaded.upper())
         assert self.headers["authorization"] == "Bearer person"
         assert self.path.startswith("/api/v1/services?")
         router = {
             "metadata": {"name": "router", "namespace": "system"},
             "spec": {"clusterIP": "10.0.0.1", "ports": [{"name": "http", "port": 80}]},
         }
-        return self._answer(200, {"metadata": {"resourceVersion": "1"}, "items": [router]})
+        return self.respond(200, {"metadata": {"resourceVersion": "1"}, "items": [router]})
 
     def do_POST(self) -> None:
         if self.path.startswith("/api/"):
             assert self.headers["authorization"] == "Bearer person"
             assert self.path == "/api/v1/namespaces/system/services/router:http/proxy/translate"
-        body = self.rfile.read(int(self.headers["content-length"]))
+        body = self.body()
         if self.path.startswith("/documents"):
             self._document(body)
             return
         received = json.loads(body)
-        state: Any = self.server
-        state.received.append((received, self.headers["x-api-key"]))
+        self.server.received.append((received, self.headers["x-api-key"]))
         if received["target_lang"] == "tlh":
-            self._answer(422, {"error": {"code": "unsupported_pair", "message": "en to tlh is not served"}})
+            self.respond(422, {"error": {"code": "unsupported_pair", "message": "en to tlh is not served"}})
         elif "too long" in received["text"]:
-            self._answer(413, {"error": {"code": "text_too_long", "message": "9 tokens"}})
+            self.respond(413, {"error": {"code": "text_too_long", "message": "9 tokens"}})
         else:
-            self._answer(200, {"translation": [text.upper() for text in received["text"]]})
+            self.respond(200, {"translation": [text.upper() for text in received["text"]]})
 
     def _document(self, body: bytes) -> None:
         assert self.path == "/documents"
-        state: Any = self.server
+        state = self.server
         state.form = body
         head, _, content = body.partition(b'name="file"; filename=')
         assert b"target_lang" in head
         state.uploaded = content.split(b"\r\n\r\n", 1)[1].partition(b"\r\n--")[0]
-        self._answer(202, {"id": "ID", "state": "queued"})
-
-    def _answer(self, status: int, document: dict[str, Any] | bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.end_headers()
-        self.wfile.write(document if isinstance(document, bytes) else json.dumps(document).encode())
-
-    def log_message(self, *arguments: object) -> None:
-        pass
+        self.respond(202, {"id": "ID", "state": "queued"})
 
 
 @pytest.fixture(autouse=True)
@@ -80,19 +68,13 @@ def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def service() -> Iterator[Any]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Service) as server:
-        state: Any = server
-        state.received = []
-        thread = threading.Thread(target=partial(server.serve_forever, 0.01))
-        thread.start()
-        yield state
-        server.shutdown()
-        thread.join()
+    with serving(Service, received=[]) as server:
+        yield server
 
 
 @pytest.fixture
 def url(service: Any) -> str:
-    return f"http://127.0.0.1:{service.server_port}"
+    return str(service.url)
 
 
 def test_translations_are_printed_a_line_each(url: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.clock import Clock
 
 from dragoman_protocols.errors import TooManyAuthFailuresError
 from dragoman_router.access import failures as module
@@ -10,13 +11,6 @@ from dragoman_router.access.failures import BURST_S, AuthFailures
 from dragoman_router.access.usage import AccountUsage, Calendar
 
 ADDRESS, OTHER = "192.0.2.1", "192.0.2.2"
-
-
-class Clock:
-    now_s = 1000.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.support.clock import Clock
 
 from dragoman_protocols.page.fleet import Sample
 from dragoman_router.access.local import is_local
@@ -152,23 +153,13 @@ def test_quantiles_are_those_of_prometheus(counts: dict[int, int], expected: flo
     assert found == (None if expected is None else pytest.approx(expected))
 
 
-class Clock:
-    """Unix seconds that a test sets."""
-
-    def __init__(self) -> None:
-        self.now_s = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
 @pytest.fixture
 async def fleet() -> Fleet:
     return Fleet(QueueLimits(10, 10, 10), Random(1))
 
 
 async def test_a_sample_is_kept_each_minute_and_as_many_as_are_shown(fleet: Fleet) -> None:
-    clock = Clock()
+    clock = Clock(1_000_000.0)
     history = FleetHistory(fleet, clock)
     backend = fleet.put(Deployment("default/one"))
     fleet.set_replicas(

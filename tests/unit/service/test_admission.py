@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.support.clock import Clock
 
 from dragoman_protocols.errors import DeadlineExceededError, InvalidFieldError, OverloadedError
 from dragoman_protocols.translation import Split, TranslationRequest
@@ -25,13 +26,6 @@ from dragoman_service.core.costs import PROMPT_TOKENS, Cost, Demand, cost_of, de
 from dragoman_service.engine.protocol import Capacity, StallDetector
 
 CAPACITY = Capacity(sequences=16, tokens=1000)
-
-
-class Clock:
-    now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 def make_engine(capacity: Capacity = CAPACITY) -> Any:

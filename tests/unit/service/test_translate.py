@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
+from tests.support.engines import AnsweringEngine
 
 from dragoman_contract.languages import Languages
 from dragoman_protocols.errors import (
@@ -108,16 +109,8 @@ async def test_a_cancelled_request_aborts_its_generations() -> None:
     assert translator.engine.stall_detector.generating == 0
 
 
-class Answering(ScriptedEngine):
-    """Answers with given chunks."""
-
-    def __init__(self, *chunks: Chunk) -> None:
-        super().__init__(Script(), "m", CollectorRegistry())
-        self._chunks = chunks
-
-    async def generate(self, *_: Any, **__: Any) -> Any:
-        for chunk in self._chunks:
-            yield chunk
+def answering(*chunks: Chunk) -> AnsweringEngine:
+    return AnsweringEngine(lambda *_: chunks)
 
 
 @pytest.mark.parametrize(
@@ -132,11 +125,11 @@ class Answering(ScriptedEngine):
 async def test_an_output_that_is_no_translation_is_an_error(
     chunks: list[Chunk], error: type[Exception]
 ) -> None:
-    translator = Translator(Answering(*chunks), prompt_family("alma"))
+    translator = Translator(answering(*chunks), prompt_family("alma"))
     with pytest.raises(error):
         await translator.translate(request_for("a"))
 
 
 async def test_chunks_are_joined_and_trimmed() -> None:
-    translator = Translator(Answering(Chunk(" Hal"), Chunk("lo\n", Finish.STOP)), prompt_family("alma"))
+    translator = Translator(answering(Chunk(" Hal"), Chunk("lo\n", Finish.STOP)), prompt_family("alma"))
     assert [result.text for result in await translator.translate(request_for("a"))] == ["Hallo"]

@@ -6,6 +6,7 @@ import random
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
+from tests.support.clock import Clock
 
 from dragoman_service.http.speeds import Generation, Speeds
 from dragoman_simulate.calibrate import calibrated, joined, read_page
@@ -17,18 +18,9 @@ SEATS = 16
 POD = SpeedTable("true", (1.0, 8.0, 16.0), (10.0, 14.0, 20.0), 1000, ms_per_request=(40.0, 80.0, 120.0))
 
 
-class Clock:
-    """Time that a test sets."""
-
-    now_s = 0.0
-
-    def __call__(self):
-        return self.now_s
-
-
 def page_of(in_flight, generations=400, lengths=(10, 200)):
     """The metrics of a pod of speed `POD`, with so many generations in its engine at all times."""
-    clock, registry = Clock(), CollectorRegistry()
+    clock, registry = Clock(0.0), CollectorRegistry()
     speeds = Speeds(registry, "m", clock)
     draw = random.Random(1)
     started: dict[Arrival, Generation] = {}

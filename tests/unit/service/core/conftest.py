@@ -1,54 +1,21 @@
 """A core over an engine whose answers a test defines."""
 
 import asyncio
-from collections import Counter, defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry
+from tests.support.engines import AnsweringEngine, Answers
 
 from dragoman_contract.metrics import Metric
 from dragoman_protocols.languages import Pair
 from dragoman_service.core.stages import Observer, Origin
 from dragoman_service.core.translator import Translator
 from dragoman_service.core.worker_process import WorkerProcess, WorkerProcessError
-from dragoman_service.engine.protocol import Chunk, Decoding, Finish, Prompt
-from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
+from dragoman_service.engine.scripted.engine import Script
 from dragoman_service.prompts.families import prompt_family
-
-Answers = Callable[[str, int], str | Chunk]
-"""From a segment and how often it was requested before to an answer."""
-
-
-class SpokenEngine(ScriptedEngine):
-    """Answers by a function of the segment.
-
-    Args:
-        answers: The answer, or the chunk that has it.
-        script: See there.
-    """
-
-    def __init__(self, answers: Answers, **script: Any) -> None:
-        super().__init__(Script(**script), "m", CollectorRegistry())
-        self._answers = answers
-        self.prompts: list[Prompt] = []
-        self.decodings: list[Decoding] = []
-        self.options: list[dict[str, Any]] = []
-        self._times: Counter[str] = Counter()
-
-    async def generate(
-        self, prompt: Prompt, decoding: Decoding, request_id: str, **options: Any
-    ) -> AsyncGenerator[Chunk]:
-        self.prompts.append(prompt)
-        self.decodings.append(decoding)
-        self.options.append(options)
-        answer = self._answers(prompt.segment, self._times[prompt.segment])
-        self._times[prompt.segment] += 1
-        async for chunk in super().generate(prompt, decoding, request_id, **options):
-            if chunk.finish is not None:
-                yield answer if isinstance(answer, Chunk) else Chunk(answer, Finish.STOP, 10, 5)
 
 
 class Counts(Observer):
@@ -86,7 +53,7 @@ def core(counts: Counts) -> Callable[..., Translator]:
     def make(answers: Answers, family: str = "chatml-generic", **options: Any) -> Translator:
         script = {name: options.pop(name) for name in list(options) if name in Script.__dataclass_fields__}
         template = options.pop("template", None)
-        engine = SpokenEngine(answers, **script)
+        engine = AnsweringEngine(answers, **script)
         return Translator(engine, prompt_family(family, template), observer=counts, **options)
 
     return make

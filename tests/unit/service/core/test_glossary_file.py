@@ -2,6 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.support.clock import Clock
 
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.languages import Pair, pair
@@ -15,13 +16,6 @@ YAML = """
 - {source: en, target: pt-BR, terms: {bus: ônibus}, case_sensitive: true}
 """
 EN_DE = pair("en", "de", ())
-
-
-class Clock:
-    now_s = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 def written(path: Path, text: str) -> Path:
@@ -81,7 +75,7 @@ class Edited:
     """A glossary whose file is edited, and looked at when its time has come."""
 
     def __init__(self, directory: Path) -> None:
-        self._clock = Clock()
+        self._clock = Clock(0.0)
         self.path = written(directory / "g.yaml", YAML)
         self.glossary = GlossaryFile(self.path, self._clock)
 

@@ -7,14 +7,13 @@ from contextlib import suppress
 import regex
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client import CollectorRegistry
+from tests.support.engines import AnsweringEngine
 
 from dragoman_protocols.errors import EmptyOutputError, TruncatedOutputError
 from dragoman_protocols.markup_tokens import Kind, tokens
 from dragoman_protocols.translation import Format, Split, TranslationRequest
 from dragoman_service.core.translator import Translator
 from dragoman_service.engine.protocol import Chunk, Finish
-from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.prompts.families import prompt_family
 from dragoman_service.text.pieces import MARKER_PATTERN
 
@@ -48,17 +47,14 @@ well_formed = st.recursive(
 splits = st.sampled_from([None, *Split])
 
 
-class Model(ScriptedEngine):
+def model(chance: random.Random | None) -> AnsweringEngine:
     """Copies its segment, or spoils it."""
 
-    def __init__(self, chance: random.Random | None = None) -> None:
-        super().__init__(Script(max_model_len=400), "m", CollectorRegistry())
-        self._chance = chance
+    def answer(segment: str, _: int) -> Chunk:
+        text = segment if chance is None else spoiled(segment, chance)
+        return Chunk(text, Finish.LENGTH if chance and chance.random() < 0.1 else Finish.STOP, 1, 1)
 
-    async def generate(self, prompt, *_, **__):
-        text = prompt.segment if self._chance is None else spoiled(prompt.segment, self._chance)
-        finish = Finish.LENGTH if self._chance and self._chance.random() < 0.1 else Finish.STOP
-        yield Chunk(text, finish, 1, 1)
+    return AnsweringEngine(answer, max_model_len=400)
 
 
 def spoiled(text: str, chance: random.Random) -> str:
@@ -76,31 +72,33 @@ def request_for(text: str, form: Format, split: Split | None) -> TranslationRequ
     return TranslationRequest((text,), "en-GB", "en", format=form, split=split)
 
 
-async def translated(text: str, form: Format, split: Split | None, model: Model) -> str | None:
-    translator = Translator(model, prompt_family("chatml-generic"))
+async def translated(
+    text: str, form: Format, split: Split | None, chance: random.Random | None = None
+) -> str | None:
+    translator = Translator(model(chance), prompt_family("chatml-generic"))
     if not text.strip():
         return None
     (result,) = await translator.translate(request_for(text, form, split))
     deltas = [delta async for delta in translator.stream(request_for(text, form, split))]
-    if model._chance is None:
+    if chance is None:
         assert "".join(delta.text for delta in deltas) == result.text
     return result.text
 
 
 @given(plain, splits.filter(lambda split: split is not Split.NONE))
 async def test_plain_text_comes_back(text: str, split: Split | None) -> None:
-    assert await translated(text, Format.PLAIN, split, Model()) in (text, None)
+    assert await translated(text, Format.PLAIN, split) in (text, None)
 
 
 @given(soup, st.sampled_from([Format.HTML, Format.XML]))
 async def test_any_markup_comes_back(text: str, form: Format) -> None:
-    assert await translated(text, form, None, Model()) in (text, None)
+    assert await translated(text, form, None) in (text, None)
 
 
 @given(well_formed, st.integers(0, 2**32))
 async def test_no_answer_breaks_a_document(text: str, seed: int) -> None:
     with suppress(TruncatedOutputError, EmptyOutputError):
-        result = await translated(text, Format.HTML, None, Model(random.Random(seed)))
+        result = await translated(text, Format.HTML, None, random.Random(seed))
         assert result is None or tags(result) == tags(text)
 
 
@@ -108,7 +106,7 @@ async def test_no_answer_breaks_a_document(text: str, seed: int) -> None:
 async def test_blanks_and_lines_stay_where_they_were(text: str, seed: int) -> None:
     breaks = r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+"
     with suppress(TruncatedOutputError, EmptyOutputError):
-        result = await translated(text, Format.PLAIN, Split.LINES, Model(random.Random(seed)))
+        result = await translated(text, Format.PLAIN, Split.LINES, random.Random(seed))
         if result is not None:
             assert regex.findall(breaks, result) == regex.findall(breaks, text)
             assert result.startswith(text[: len(text) - len(text.lstrip())])

@@ -10,7 +10,7 @@ import polib
 import pytest
 import yaml
 from markdown_it import MarkdownIt
-from prometheus_client import CollectorRegistry
+from tests.support.engines import AnsweringEngine
 from tests.unit.service.files.documents import DOCUMENTS
 
 from dragoman_protocols.documents import result_name
@@ -18,22 +18,10 @@ from dragoman_protocols.errors import BrokenFileError
 from dragoman_protocols.files import FILE_ENDINGS
 from dragoman_protocols.translation import TranslationRequest
 from dragoman_service.core.translator import Translator
-from dragoman_service.engine.protocol import Chunk, Finish
-from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.kinds import read
 from dragoman_service.prompts.families import prompt_family
 from dragoman_service.text.pieces import MARKER
-
-
-class Shouting(ScriptedEngine):
-    """Answers in capitals."""
-
-    def __init__(self) -> None:
-        super().__init__(Script(), "m", CollectorRegistry())
-
-    async def generate(self, prompt, *_, **__):
-        yield Chunk(shouted(prompt.segment), Finish.STOP, 1, 1)
 
 
 def shouted(text: str) -> str:
@@ -56,7 +44,9 @@ async def translated(file: FileDocument) -> bytes:
         splitting_tags=file.splitting_tags,
         non_splitting_tags=file.non_splitting_tags,
     )
-    results = await Translator(Shouting(), prompt_family("chatml-generic")).translate(request)
+    results = await Translator(
+        AnsweringEngine(lambda segment, _: shouted(segment)), prompt_family("chatml-generic")
+    ).translate(request)
     return file.rebuild([result.text for result in results])
 
 

@@ -6,29 +6,26 @@ from typing import Any
 
 import docx
 import openpyxl
-from prometheus_client import CollectorRegistry
+from tests.support.engines import AnsweringEngine
 from tests.unit.service.files.documents import saved
 
 from dragoman_protocols.translation import Split, TranslationRequest
 from dragoman_service.core.translator import Translator
-from dragoman_service.engine.protocol import Chunk, Finish
-from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.files.kinds import read
 from dragoman_service.prompts.families import prompt_family
 
 SENTENCE, OTHER = "The red chair is old.", "It stands in the garden."
 
 
-class Moody(ScriptedEngine):
+def moody() -> AnsweringEngine:
     """Adds another word to each answer."""
+    numbers = count()
 
-    def __init__(self) -> None:
-        super().__init__(Script(), "m", CollectorRegistry())
-        self._numbers = count()
+    def answer(segment: str, _: int) -> str:
+        word = "".join(chr(ord("a") + int(digit)) for digit in str(next(numbers)))
+        return f"{segment[:-1]} now {word}."
 
-    async def generate(self, prompt, *_, **__):
-        word = "".join(chr(ord("a") + int(digit)) for digit in str(next(self._numbers)))
-        yield Chunk(f"{prompt.segment[:-1]} now {word}.", Finish.STOP, 1, 1)
+    return AnsweringEngine(answer)
 
 
 async def translated(name: str, content: bytes) -> bytes:
@@ -41,7 +38,7 @@ async def translated(name: str, content: bytes) -> bytes:
         split=Split.SENTENCES,
         non_splitting_tags=file.non_splitting_tags,
     )
-    results = await Translator(Moody(), prompt_family("chatml-generic")).translate(request)
+    results = await Translator(moody(), prompt_family("chatml-generic")).translate(request)
     return file.rebuild([result.text for result in results])
 
 
