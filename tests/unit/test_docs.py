@@ -193,6 +193,14 @@ def test_links_outside_of_the_site_lead_somewhere(name: str) -> None:
     assert broken == []
 
 
+def test_paths_in_contributing_exist() -> None:
+    named = re.findall(r"`([\w.-]+/[\w.-][\w./-]*)`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    made = (".venv/", "build/")
+    missing = [path for path in named if not path.startswith(made) and not (ROOT / path).exists()]
+    assert len(named) > 30
+    assert missing == []
+
+
 def test_paths_of_documentation_in_code_exist() -> None:
     folders = (
         "bench",
