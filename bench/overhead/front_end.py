@@ -37,7 +37,7 @@ MAX_IN_FLIGHT = 512
 GENERATION_S = 1.0
 PORT_FLAG = "--serve"
 START_S = 60.0
-Point = tuple[int, int]
+Case = tuple[int, int]
 """Requests in flight, and sentences of each."""
 
 
@@ -69,9 +69,9 @@ async def translate(session: aiohttp.ClientSession, url: str, request: Request) 
     return await post(session, f"{url}/v2/translate", body)
 
 
-async def cpu_ms(python: str, point: Point, window_s: float, log: Path) -> float:
+async def cpu_ms(python: str, case: Case, window_s: float, log: Path) -> float:
     """Milliseconds of the HTTP process for a request."""
-    in_flight, sentences = point
+    in_flight, sentences = case
     port = free_port()
     command = [python, __file__, PORT_FLAG, str(port)]
     spent_s: list[float] = []
@@ -92,18 +92,18 @@ async def cpu_ms(python: str, point: Point, window_s: float, log: Path) -> float
     return 1000 * (spent_s[1] - spent_s[0]) / len(window.samples)
 
 
-async def measured(options: argparse.Namespace) -> dict[Point, list[list[float]]]:
+async def measured(options: argparse.Namespace) -> dict[Case, list[list[float]]]:
     """Milliseconds of every repetition, of this pod and of the other one."""
     pythons = [sys.executable, *([options.against] if options.against else [])]
-    found: dict[Point, list[list[float]]] = defaultdict(lambda: [[] for _ in pythons])
+    found: dict[Case, list[list[float]]] = defaultdict(lambda: [[] for _ in pythons])
     with tempfile.TemporaryDirectory() as scratch:
         for number in range(options.repetitions):
-            for point in itertools.product(options.in_flight, options.sentences):
+            for case in itertools.product(options.in_flight, options.sentences):
                 # The one that is first in one repetition is last in the next.
                 order = list(enumerate(pythons))[:: -1 if number % 2 else 1]
                 for index, python in order:
                     log = Path(scratch) / "pod.log"
-                    found[point][index].append(await cpu_ms(python, point, options.window, log))
+                    found[case][index].append(await cpu_ms(python, case, options.window, log))
     return found
 
 

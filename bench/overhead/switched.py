@@ -21,13 +21,21 @@ import runpy
 import statistics
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from dragoman_bench.known import gpu_pod, measured
+import aiohttp
+
+from dragoman_bench.catalogue import LARGE, pod, started
+from dragoman_bench.loads import VARIABLE, stream, words_of
+from dragoman_bench.plan import Plan
 from dragoman_bench.report import median_interval
-from dragoman_tune.closed_loop import Pace
-from dragoman_tune.server import running, settled
+from dragoman_tune.client import connections, translate
+from dragoman_tune.closed_loop import Pace, closed_loop
+from dragoman_tune.figures import figures
+from dragoman_tune.requests import Answer, Request
+from dragoman_tune.server import Server, settled
 
 START_S = 240.0
 PARTS = ("greedy", "delay")
@@ -143,18 +151,48 @@ def _lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
+class Checked:
+    """Sends requests, and counts the translations that are not the known ones."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str, words: tuple[str, ...]) -> None:
+        self._session, self._url, self._words = session, url, words
+        self.wrong = 0
+
+    async def send(self, request: Request) -> Answer:
+        """Send one."""
+        answer = await translate(self._session, self._url, request)
+        if answer.error is None:
+            tokens = request.output_tokens or 0
+            expected = " ".join(self._words[len(self._words) - tokens + 1 :])
+            self.wrong += answer.document["translation"] != expected
+        return answer
+
+
+async def measured(server: Server, model: Path, in_flight: int, pace: Pace) -> dict[str, Any]:
+    """One window: throughput, latencies, errors and wrong translations."""
+    async with connections() as session:
+        checked = Checked(session, server.url, words_of(model).target)
+        requests = stream(VARIABLE, model, None, in_flight)
+        window = await closed_loop(checked.send, requests, in_flight, pace, ended=server.ended)
+    return {"in_flight": in_flight, "wrong": checked.wrong, **asdict(figures(window))}
+
+
 async def measure(options: argparse.Namespace) -> None:
     """All loads, one after the other."""
     path = options.output / "blocks.jsonl"
-    program = (sys.executable, __file__, "serve", str(path))
-    pod = gpu_pod(program, options.model, options.output, options.memory, options.output / "pod.log")
+    plan = Plan(options.model, "{text}", "cuda", options.memory, 2048, None, START_S)
+
+    def command(port: int) -> list[str]:
+        python, _, _, *serving = pod(**LARGE)(plan, port)
+        return [python, __file__, "serve", str(path), *serving, "--cache-dir", str(options.output / "cache")]
+
     results = []
-    async with running(pod, START_S):
-        await settled(pod)
+    async with started(plan, "pod", command, options.output, START_S) as server:
+        await settled(server)
         for load in options.in_flight.split(","):
             in_flight, seconds = map(int, load.split(":"))
             known = len(_lines(path))
-            window = await measured(pod, options.model, in_flight, Pace(window_s=seconds))
+            window = await measured(server, options.model, in_flight, Pace(window_s=seconds))
             lines = _lines(path)[known:]
             results.append({**window, "blocks": [json.loads(line) for line in lines]})
             (options.output / "results.json").write_text(json.dumps(results, indent=1) + "\n")

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from dragoman_bench.arms.common import ArmOptions
 from dragoman_bench.errors import BenchError
 from dragoman_bench.plan import Plan
 from dragoman_devcluster.ports import free_port
+from dragoman_tune.server import Server, running
 
 QUEUES = "dragoman_bench.arms.queue_server"
 ASYNC = "dragoman_bench.arms.async_server"
@@ -90,6 +93,28 @@ def pod(**engine: Any) -> Command:
     return command
 
 
+@asynccontextmanager
+async def started(
+    plan: Plan, name: str, command: Callable[[int], list[str]], directory: Path, limit_s: float
+) -> AsyncIterator[Server]:
+    """A pod for the time of a block, ready at its start.
+
+    Args:
+        plan: Has its environment.
+        name: Of its log in the directory, too.
+        command: Its command line, from a port.
+        directory: For its log.
+        limit_s: For its start.
+
+    Raises:
+        ServerError: It did not get ready.
+    """
+    port = free_port()
+    server = Server(name, command(port), port, "/readyz", directory / f"{name}.log", plan.environment)
+    async with running(server, limit_s):
+        yield server
+
+
 def scripted_pod(port: int, **script: Any) -> list[str]:
     """The command line of our pod with a scripted engine, which needs no model; `script` is that of the engine."""
     return [
@@ -128,7 +153,9 @@ def _vllm_serve(**engine: Any) -> Command:
 
 
 _SMALL: dict[str, Any] = {"max_num_seqs": 16, "max_num_batched_tokens": 8192}
-_LARGE: dict[str, Any] = {"max_num_seqs": 512, "max_num_batched_tokens": 8192}
+LARGE: dict[str, Any] = {"max_num_seqs": 512, "max_num_batched_tokens": 8192}
+"""For every load of the bench."""
+
 _CHUNKED: dict[str, Any] = {
     "max_num_seqs": 64,
     "max_num_batched_tokens": 16384,
@@ -163,27 +190,27 @@ LADDER = (
     Arm("b3-async-64", "B3 AsyncLLM, 64 / 16384", _module(ASYNC, **_CHUNKED), "15.0 req/s uniform"),
     Arm("b3-async-16", "B3 AsyncLLM, 16 / 8192", _module(ASYNC, **_SMALL), "3.5 req/s variable"),
     Arm("final", "Final: the pod, 16 / 8192", pod(**_SMALL), "10.7 req/s (+386%); 16.4 in production"),
-    Arm("sized", "The pod, sized to the load: 512 / 8192", pod(**_LARGE)),
+    Arm("sized", "The pod, sized to the load: 512 / 8192", pod(**LARGE)),
 )
 """From the original system's baseline up."""
 
 PEERS = (
-    Arm("pod", "our pod", pod(**_LARGE)),
+    Arm("pod", "our pod", pod(**LARGE)),
     Arm(
         "vllm-serve",
         "vllm serve, /v1/completions",
-        _vllm_serve(**_LARGE),
+        _vllm_serve(**LARGE),
         completions=True,
         ready_path="/health",
     ),
     Arm(
         "vllm-serve-tuned",
         "vllm serve, with the pod's CUDA graphs",
-        _vllm_serve(**_LARGE, cudagraph_capture_sizes=GRAPH_SIZES),
+        _vllm_serve(**LARGE, cudagraph_capture_sizes=GRAPH_SIZES),
         completions=True,
         ready_path="/health",
     ),
-    Arm("async-llm", "AsyncLLM in FastAPI", _module(ASYNC, **_LARGE)),
+    Arm("async-llm", "AsyncLLM in FastAPI", _module(ASYNC, **LARGE)),
 )
 """What the pod is compared with."""
 
@@ -191,7 +218,7 @@ BY_NAME_ALONE = (
     Arm(
         "routed",
         "our pod, through the router",
-        _routed(pod(**_LARGE)),
+        _routed(pod(**LARGE)),
         ready_path="/languages",
         metrics=False,
     ),

@@ -23,7 +23,3 @@ class VocabularyError(BenchError):
 
 class ClusterSetupError(BenchError):
     """A cluster to measure on could not be made; the message has the reason."""
-
-
-class OperatorEndedError(BenchError):
-    """The operator under test did not start."""

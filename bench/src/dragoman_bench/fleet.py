@@ -14,7 +14,7 @@ from dragoman_bench.gpu import GPU
 from dragoman_bench.plan import Plan
 from dragoman_bench.point import Load, measure
 from dragoman_bench.prompting import Prompting
-from dragoman_bench.results import Results
+from dragoman_bench.results import ArmResults
 from dragoman_devcluster.ports import free_port
 from dragoman_tune.closed_loop import Pace
 from dragoman_tune.errors import MeasureError
@@ -43,7 +43,7 @@ class Bench:
     pace: Pace
     seed: int
     prompting: Prompting
-    results: Results
+    results: ArmResults
     gpu: GPU | None
     say: Callable[[str], None]
 
@@ -97,9 +97,7 @@ class Bench:
             for arm in arms:
                 port = free_port()
                 command = arm.command(self.plan, port)
-                # Results name no path of the machine.
-                named = [part.replace(str(self.plan.model), "MODEL") for part in command[1:]]
-                self.results.arm(arm, ["python", *named])
+                self.results.arm(arm, self.plan.shown(command))
                 starts.append((arm, port, command))
             try:
                 if self.gpu is not None:

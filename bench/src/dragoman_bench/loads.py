@@ -57,11 +57,16 @@ def stream(kind: str, model: Path, requests: Path | None, seed: int) -> Iterator
     """
     if requests is not None:
         return repeated(read_requests(requests), seed)
-    return counted(kind, _words_of(model), seed)
+    return counted(kind, words_of(model), seed)
 
 
 @cache
-def _words_of(model: Path) -> Vocabulary:
+def words_of(model: Path) -> Vocabulary:
+    """The words of a checkpoint.
+
+    Raises:
+        VocabularyError: Its tokenizer has too few.
+    """
     from transformers import AutoTokenizer
 
     return vocabulary(AutoTokenizer.from_pretrained(model))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,10 @@ class Plan:
             if self.kv_cache_bytes is not None:
                 common |= {"kv_cache_memory_bytes": self.kv_cache_bytes}
         return common | settings
+
+    def shown(self, command: Sequence[str]) -> list[str]:
+        """A command line for the results, which name no path of the machine."""
+        return ["python", *(part.replace(str(self.model), "MODEL") for part in command[1:])]
 
     @property
     def environment(self) -> dict[str, str]:

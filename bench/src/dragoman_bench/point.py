@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -83,9 +84,6 @@ def _merged(measured: Figures, times: EngineTimes | None) -> dict[str, Any]:
 
 
 def _sender(arm: Arm, session: aiohttp.ClientSession, server: Server, prompting: Prompting) -> Send:
-    async def by_translate(request: Request) -> Answer:
-        return await translate(session, server.url, request)
-
     async def by_completions(request: Request) -> Answer:
         body = {
             "model": MODEL_NAME,
@@ -95,4 +93,4 @@ def _sender(arm: Arm, session: aiohttp.ClientSession, server: Server, prompting:
         }
         return await post(session, f"{server.url}/v1/completions", body)
 
-    return by_completions if arm.completions else by_translate
+    return by_completions if arm.completions else partial(translate, session, server.url)

@@ -10,26 +10,27 @@ import random
 import shutil
 import subprocess
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 
-from dragoman_bench.catalogue import pod, scripted_pod
+from dragoman_bench.catalogue import pod, scripted_pod, started
 from dragoman_bench.errors import BenchError
 from dragoman_bench.gpu import GPU
 from dragoman_bench.loads import UNIFORM, stream
 from dragoman_bench.plan import Plan
 from dragoman_devcluster.ports import free_port
-from dragoman_tune.client import connections
+from dragoman_tune.client import connections, translate
 from dragoman_tune.figures import quantile
 from dragoman_tune.requests import Request
-from dragoman_tune.scrape import parsed
-from dragoman_tune.server import Server, running
+from dragoman_tune.scrape import Scrape, scrape
+from dragoman_tune.server import Server
 
 WAKES, WAIT_S = "dragoman_engine_wakes_total", "dragoman_engine_turn_wait_seconds_sum"
 ALONE = 10
@@ -97,10 +98,11 @@ async def measure(
     else:
         requests = list(islice(stream(UNIFORM, plan.model, None, 7), 1000))
     with _store(directory) as store:
+        command = partial(command_line, plan, store=store, memory=memory)
         async with AsyncExitStack() as stack:
             servers = [
                 await stack.enter_async_context(
-                    _started(plan, number, store, memory, directory, sharing.start_s)
+                    started(plan, f"pod-{number}", command, directory, sharing.start_s)
                 )
                 for number in range(sharing.pods)
             ]
@@ -110,17 +112,16 @@ async def measure(
             plans = [_arrivals(number, sharing) for number in range(sharing.pods)]
             shared = await _all(http, servers, plans, requests, began_s)
             say(f"{len(shared)} requests were answered")
-            metrics = [await _scraped(http, server) for server in servers]
+            metrics = [await scrape(http, server.url) for server in servers]
             alone = [
                 sample
                 for number, server in enumerate(servers)
                 for sample in await _alone(http, server, number, requests, began_s)
             ]
             memory_bytes = None if gpu is None else gpu.used_bytes
-            command = command_line(plan, 0, "URL", memory)
     return {
         "sharing": asdict(sharing),
-        "command": ["python", *(part.replace(str(plan.model), "MODEL") for part in command[1:])],
+        "command": plan.shown(command_line(plan, 0, "URL", memory)),
         "gpu_bytes": memory_bytes,
         "figures": figures(shared, alone, metrics, sharing),
         "shared": [asdict(sample) for sample in shared],
@@ -143,19 +144,6 @@ def _store(directory: Path) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait()
-
-
-@asynccontextmanager
-async def _started(
-    plan: Plan, number: int, store: str, memory: Path | None, directory: Path, limit_s: float
-) -> AsyncIterator[Server]:
-    port = free_port()
-    command = command_line(plan, port, store, memory)
-    server = Server(
-        f"pod {number}", command, port, "/readyz", directory / f"pod-{number}.log", plan.environment
-    )
-    async with running(server, limit_s):
-        yield server
 
 
 def _arrivals(number: int, sharing: Sharing) -> list[float]:
@@ -196,40 +184,24 @@ async def _alone(
 async def _sent(
     http: aiohttp.ClientSession, server: Server, number: int, request: Request, began_s: float
 ) -> Sample:
-    body = {"text": request.text, "source_lang": request.source_lang, "target_lang": request.target_lang}
     sent_s = time.monotonic()
-    lost = None
-    try:
-        async with http.post(f"{server.url}/translate", json=body) as answer:
-            content = await answer.read()
-            if answer.status != 200:
-                lost = f"status {answer.status}: {content[:200].decode(errors='replace')}"
-    except (aiohttp.ClientError, OSError, TimeoutError) as error:
-        lost = type(error).__name__
-    return Sample(number, sent_s - began_s, time.monotonic() - sent_s, lost)
-
-
-async def _scraped(http: aiohttp.ClientSession, server: Server) -> dict[str, float]:
-    try:
-        async with http.get(f"{server.url}/metrics") as answer:
-            found = dict(parsed(await answer.text()))
-    except (aiohttp.ClientError, OSError, TimeoutError) as error:
-        raise BenchError(server.ended() or f"no metrics of a pod: {type(error).__name__}") from error
-    return {name: found.get(name, 0.0) for name in (WAKES, WAIT_S)}
+    answer = await translate(http, server.url, request)
+    return Sample(number, sent_s - began_s, time.monotonic() - sent_s, answer.error)
 
 
 def figures(
-    shared: Sequence[Sample], alone: Sequence[Sample], metrics: Sequence[dict[str, float]], sharing: Sharing
+    shared: Sequence[Sample], alone: Sequence[Sample], metrics: Sequence[Scrape], sharing: Sharing
 ) -> dict[str, Any]:
     """Quantiles of the times in seconds, shared and alone, and how often the pods woke."""
+    wakes, waited_s = (sum(each.get(name, 0.0) for each in metrics) for name in (WAKES, WAIT_S))
     return {
         "requests": len(shared),
         "lost": sum(sample.lost is not None for sample in (*shared, *alone)),
         "requests_per_s": len(shared) / sharing.duration_s,
         "shared_s": _quantiles(shared),
         "alone_s": _quantiles(alone),
-        "wakes": sum(each[WAKES] for each in metrics),
-        "turn_wait_s": sum(each[WAIT_S] for each in metrics) / max(1.0, sum(each[WAKES] for each in metrics)),
+        "wakes": wakes,
+        "turn_wait_s": waited_s / max(1.0, wakes),
     }
 
 

@@ -6,28 +6,27 @@ The answers are compared too: weights that came back damaged would answer otherw
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import aiohttp
 
-from dragoman_bench.catalogue import pod, scripted_pod
+from dragoman_bench.catalogue import pod, scripted_pod, started
 from dragoman_bench.errors import BenchError
 from dragoman_bench.gpu import GPU
 from dragoman_bench.loads import UNIFORM, stream
 from dragoman_bench.plan import Plan
-from dragoman_devcluster.ports import free_port
-from dragoman_tune.client import connections
+from dragoman_tune.client import connections, translate
+from dragoman_tune.errors import MeasureError
 from dragoman_tune.figures import quantile
 from dragoman_tune.requests import Request
-from dragoman_tune.scrape import parsed
-from dragoman_tune.server import Server, running
+from dragoman_tune.scrape import Scrape, scrape
+from dragoman_tune.server import Server
 
 POLL_S = 0.05
 ASLEEP_WITHIN_S = 120.0
@@ -107,17 +106,13 @@ async def measure(
     """
     gpu_before_bytes = None if gpu is None else gpu.used_bytes
     end_s = time.monotonic() + rounds.limit_s
-    port = free_port()
-    command = command_line(plan, port, rounds, scripted=scripted)
-    server = Server("pod", command, port, "/readyz", directory / "pod.log", plan.environment)
     samples = Samples()
     failed: str | None = None
-    async with running(server, rounds.limit_s), connections() as http:
+    command = partial(command_line, plan, rounds=rounds, scripted=scripted)
+    async with started(plan, "pod", command, directory, rounds.limit_s) as server, connections() as http:
         say("the pod is ready")
         request = (
-            Request("Good morning", "en", "de")
-            if scripted
-            else next(islice(stream(UNIFORM, plan.model, None, 7), 1))
+            Request("Good morning", "en", "de") if scripted else next(stream(UNIFORM, plan.model, None, 7))
         )
         _, expected = await _translated(http, server.url, request, samples)
         for number in range(rounds.count):
@@ -126,16 +121,15 @@ async def measure(
                 break
             try:
                 await _round(http, server, request, expected, samples, gpu)
-            except BenchError as error:
-                failed = str(error)
+            except MeasureError as error:
+                failed = server.ended() or str(error)
                 break
             if (number + 1) % 10 == 0:
                 say(
                     f"{number + 1} rounds; last: {samples.asleep_s[-1:]} s asleep, {samples.awake_s[-1:]} awake"
                 )
-    named = [part.replace(str(plan.model), "MODEL") for part in command[1:]]
     return {
-        "command": ["python", *named],
+        "command": plan.shown(command(0)),
         "failed": failed,
         "gpu_before_bytes": gpu_before_bytes,
         "figures": figures(samples),
@@ -162,7 +156,7 @@ async def _round(
         if took_s is not None:
             times_s.append(took_s)
             samples.changed += answer != expected
-    after = await _scrape(http, server)
+    after = await scrape(http, server.url)
     if (woke := after.get(WAKES, 0.0) - before.get(WAKES, 0.0)) != 1:
         raise BenchError(f"the pod woke {woke:g} times in a round; raise --sleep-after-s")
     samples.wake_s.append(after[WAKE_S] - before[WAKE_S])
@@ -175,37 +169,23 @@ async def _translated(
     http: aiohttp.ClientSession, url: str, request: Request, samples: Samples
 ) -> tuple[float | None, str | None]:
     """Seconds to the whole answer, and its text; None if it failed, which is counted."""
-    body = {"text": request.text, "source_lang": request.source_lang, "target_lang": request.target_lang}
     began_s = time.perf_counter()
-    try:
-        async with http.post(f"{url}/translate", json=body) as answer:
-            content = await answer.read()
-            took_s = time.perf_counter() - began_s
-            if answer.status == 200:
-                return took_s, str(json.loads(content)["translation"])
-            samples.lost.append(f"status {answer.status}")
-    except (aiohttp.ClientError, OSError, TimeoutError) as error:
-        samples.lost.append(type(error).__name__)
-    return None, None
+    answer = await translate(http, url, request)
+    if answer.error is not None:
+        samples.lost.append(answer.error)
+        return None, None
+    return time.perf_counter() - began_s, str(answer.document["translation"])
 
 
-async def _scrape(http: aiohttp.ClientSession, server: Server) -> dict[str, float]:
-    try:
-        async with http.get(f"{server.url}/metrics") as answer:
-            return dict(parsed(await answer.text()))
-    except (aiohttp.ClientError, OSError, TimeoutError) as error:
-        raise BenchError(server.ended() or f"no metrics of the pod: {type(error).__name__}") from error
-
-
-async def _until_asleep(http: aiohttp.ClientSession, server: Server) -> dict[str, float]:
+async def _until_asleep(http: aiohttp.ClientSession, server: Server) -> Scrape:
     """The metrics of the pod once it sleeps.
 
     Raises:
-        BenchError: It does not, or has ended.
+        MeasureError: It does not, or has ended.
     """
     end_s = time.monotonic() + ASLEEP_WITHIN_S
     while time.monotonic() < end_s:
-        found = await _scrape(http, server)
+        found = await scrape(http, server.url)
         if found.get(ASLEEP) == 1:
             return found
         await asyncio.sleep(POLL_S)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 import aiohttp
 
@@ -26,12 +27,13 @@ async def connections() -> AsyncIterator[aiohttp.ClientSession]:
         yield session
 
 
-async def translate(session: aiohttp.ClientSession, url: str, request: Request) -> Answer:
-    """One translation by a pod."""
+async def translate(session: aiohttp.ClientSession, url: str, request: Request, **options: Any) -> Answer:
+    """One translation by a pod; `options` are further members of the request."""
     body = {
         "text": request.text,
         "source_lang": request.source_lang,
         "target_lang": request.target_lang,
+        **options,
     }
     return await post(session, f"{url}/translate", body)
 
@@ -40,13 +42,13 @@ async def post(session: aiohttp.ClientSession, url: str, body: Mapping[str, obje
     """Post JSON and read the whole answer; what fails becomes an error in a word or two."""
     try:
         async with session.post(url, json=body) as answer:
-            await answer.read()
+            content = await answer.read()
             if answer.status != 200:
                 return Answer(error=f"status {answer.status}")
             times_s = {
                 name: float(ms) / 1000 for name, ms in TIMING.findall(answer.headers.get("Server-Timing", ""))
             }
-            return Answer(queue_s=times_s.get("queue"), compute_s=times_s.get("compute"))
+            return Answer(times_s.get("queue"), times_s.get("compute"), content=content)
     except TimeoutError:
         return Answer(error="timeout")
     except (aiohttp.ClientError, OSError) as error:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from dragoman_tune.errors import RequestsFileError
 
@@ -36,11 +37,18 @@ class Answer:
         queue_s: Seconds that it waited within the server, where the server says so.
         compute_s: Seconds that the model worked on it, where the server says so.
         error: Why it failed, in a word or two; None where it did not.
+        content: The body of an answer with status 200.
     """
 
     queue_s: float | None = None
     compute_s: float | None = None
     error: str | None = None
+    content: bytes = b""
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The content as JSON."""
+        return dict(json.loads(self.content))
 
 
 def read_requests(path: Path) -> list[Request]:

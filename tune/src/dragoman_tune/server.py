@@ -18,7 +18,7 @@ import aiohttp
 from dragoman_tune.errors import MetricsError, ServerError
 from dragoman_tune.scrape import scrape
 
-POLL_S = 0.1
+POLL_S = 0.05
 SETTLE_S = 60.0
 """Maximum time to capture the deferred CUDA graphs; an idle pod on an H200 took 9 s."""
 END_S = 10.0
@@ -59,6 +59,16 @@ class Server:
                 env={**os.environ, **environment},
                 start_new_session=True,
             )
+
+    @property
+    def pid(self) -> int:
+        """The id of its own process."""
+        return self._process.pid
+
+    def kill(self) -> None:
+        """End its own process at once, as a failing node would."""
+        self._process.kill()
+        self._process.wait()
 
     def ended(self) -> str | None:
         """Why it has ended; None while it runs."""

@@ -6,13 +6,14 @@ import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from dragoman_tune.client import connections, translate
 from dragoman_tune.closed_loop import Pace, closed_loop
 from dragoman_tune.errors import ServerError
 from dragoman_tune.figures import Figures, figures
-from dragoman_tune.requests import Answer, Request, repeated
+from dragoman_tune.requests import Request, repeated
 from dragoman_tune.search import Setting, Trial
 from dragoman_tune.server import Server, running, settled
 
@@ -59,9 +60,7 @@ async def measured(setting: Setting, workload: Workload) -> Trial:
     server = Server("the pod", command, port, "/readyz", log, {})
     try:
         async with running(server, START_S), connections() as session:
-
-            async def send(request: Request) -> Answer:
-                return await translate(session, server.url, request)
+            send = partial(translate, session, server.url)
 
             async def load(seed: int, pace: Pace) -> Figures:
                 requests = repeated(workload.requests, seed)

@@ -39,7 +39,7 @@ PER_OBJECT_S = 1.0
 
 
 @dataclass(frozen=True)
-class Plan:
+class Objects:
     """What to measure.
 
     Attributes:
@@ -57,7 +57,7 @@ class Plan:
     seed: int
 
 
-async def measure(plan: Plan, say: Callable[[str], None]) -> dict[str, Any]:
+async def measure(plan: Objects, say: Callable[[str], None]) -> dict[str, Any]:
     """All figures of one number of objects.
 
     Raises:
@@ -98,7 +98,7 @@ async def measure(plan: Plan, say: Callable[[str], None]) -> dict[str, Any]:
 
 class _Measurement:
     def __init__(
-        self, plan: Plan, cluster: Installed, observed: Observed, say: Callable[[str], None]
+        self, plan: Objects, cluster: Installed, observed: Observed, say: Callable[[str], None]
     ) -> None:
         self._plan = plan
         self._cluster = cluster
@@ -124,27 +124,27 @@ class _Measurement:
             "objects_created_s": accepted_s,
             "all_children_s": complete - began,
             "settled_s": self._observed.changed_at - began,
-            "cpu_s": operator.cpu_s(),
-            "memory_bytes": operator.memory_bytes()[0],
-            "peak_memory_bytes": operator.memory_bytes()[1],
+            "cpu_s": operator.cpu_s()[0],
+            "memory_bytes": operator.resident_bytes()[0],
+            "peak_memory_bytes": operator.resident_bytes()[1],
             "calls_per_object": len(found) / count,
             "calls": counts(found),
-            "reconciles_per_object": (sum(after.values()) - sum(before.values())) / count,
+            "reconciles_per_object": (after - before) / count,
         }
 
     async def idle(self, operator: Operator) -> dict[str, Any]:
         """Load without changes."""
         self._say(f"idle for {self._plan.idle_s:g} s")
-        began, cpu_s = time.time(), operator.cpu_s()
+        began, cpu_s = time.time(), operator.cpu_s()[0]
         await asyncio.sleep(self._plan.idle_s)
-        ended, used_s = time.time(), operator.cpu_s() - cpu_s
+        ended, used_s = time.time(), operator.cpu_s()[0] - cpu_s
         found = await self._calls(began, ended)
         return {
             "window_s": ended - began,
             "requests_per_s": len(found) / (ended - began),
             "cores": used_s / (ended - began),
             "calls": counts(found),
-            "memory_bytes": operator.memory_bytes()[0],
+            "memory_bytes": operator.resident_bytes()[0],
         }
 
     async def drift(self) -> dict[str, Any]:
@@ -190,8 +190,8 @@ class _Measurement:
             "children_lost_or_replaced": len(replaced - {(SERVICE.name, key_of(bare))}),
             "writes": sum(call.verb not in ("get", "list", "watch") for call in found),
             "calls": counts(found),
-            "cpu_s": standby.cpu_s(),
-            "peak_memory_bytes": standby.memory_bytes()[1],
+            "cpu_s": standby.cpu_s()[0],
+            "peak_memory_bytes": standby.resident_bytes()[1],
         }
 
     async def _until(self, holds: Callable[[], bool], operator: Operator) -> float:

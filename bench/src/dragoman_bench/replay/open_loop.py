@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import aiohttp
 
+from dragoman_tune.client import translate
 from dragoman_tune.requests import Request
 
 
@@ -55,25 +55,12 @@ async def open_loop(
 
     async def one(at_s: float, request: Request) -> None:
         sent_s = loop.time() - start_s
-        body = {
-            "text": request.text,
-            "source_lang": request.source_lang,
-            "target_lang": request.target_lang,
-            "details": True,
-        }
-        tokens, error = 0, ""
-        try:
-            async with session.post(f"{url}/translate", json=body) as answer:
-                content = await answer.read()
-            if answer.status == 200:
-                tokens = sum(text["output_tokens"] for text in json.loads(content)["details"])
-            else:
-                error = f"status {answer.status}"
-        except TimeoutError:
-            error = "timeout"
-        except (aiohttp.ClientError, OSError) as failure:
-            error = type(failure).__name__
-        done.append(Replayed(at_s, sent_s, loop.time() - start_s - at_s, tokens, error))
+        answer = await translate(session, url, request, details=True)
+        took_s = loop.time() - start_s - at_s
+        tokens = 0
+        if answer.error is None:
+            tokens = sum(text["output_tokens"] for text in answer.document["details"])
+        done.append(Replayed(at_s, sent_s, took_s, tokens, answer.error or ""))
 
     said_s = 0.0
     async with asyncio.TaskGroup() as group:

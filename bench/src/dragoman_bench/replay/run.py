@@ -8,26 +8,26 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 
-from dragoman_bench.catalogue import pod
+from dragoman_bench.catalogue import pod, started
 from dragoman_bench.errors import BenchError
 from dragoman_bench.loads import VARIABLE, stream
 from dragoman_bench.plan import Plan
 from dragoman_bench.replay.arrivals import arrival_times
 from dragoman_bench.replay.comparison import compared
 from dragoman_bench.replay.open_loop import open_loop
-from dragoman_devcluster.ports import free_port
+from dragoman_bench.results import Results
 from dragoman_simulate.calibrate import Page, calibrated, read_page
 from dragoman_simulate.trace import read_trace
 from dragoman_tune.client import connections, translate
-from dragoman_tune.closed_loop import Pace, Send, closed_loop
+from dragoman_tune.closed_loop import Pace, closed_loop
 from dragoman_tune.figures import figures
-from dragoman_tune.requests import Answer, Request
-from dragoman_tune.server import Server, running, settled
+from dragoman_tune.server import settled
 
 WARM_UP = Pace(window_s=3.0, ramp_s=20.0, drain_s=30.0)
 QUEUE = 4
@@ -72,15 +72,8 @@ async def measure(wanted: Replay, head: dict[str, Any], say: Callable[[str], Non
     Raises:
         MeasureError: The pod did not start or ended, or the limit was reached.
     """
-    document: dict[str, Any] = {**head, "max_num_seqs": wanted.max_num_seqs, "peak": wanted.peak}
-
-    def write(**more: Any) -> None:
-        document.update(more)
-        (wanted.output / "results.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-
     began_s = time.monotonic()
-    wanted.output.mkdir(parents=True, exist_ok=True)
-    write()
+    results = Results(wanted.output, {**head, "max_num_seqs": wanted.max_num_seqs, "peak": wanted.peak})
     try:
         async with (
             asyncio.timeout(wanted.limit_s),
@@ -89,7 +82,7 @@ async def measure(wanted: Replay, head: dict[str, Any], say: Callable[[str], Non
         ):
             requests = stream(VARIABLE, wanted.plan.model, wanted.plan.requests, wanted.seed)
             say("warm-up")
-            send, queued = _sender(session, url), QUEUE * wanted.max_num_seqs
+            send, queued = partial(translate, session, url), QUEUE * wanted.max_num_seqs
             await closed_loop(send, requests, queued, WARM_UP, ended=ended)
             capacity = figures(
                 await closed_loop(send, requests, queued, CAPACITY, ended=ended)
@@ -99,7 +92,7 @@ async def measure(wanted: Replay, head: dict[str, Any], say: Callable[[str], Non
             earlier, times = arrival_times(
                 read_trace(wanted.trace), wanted.rehearsal_s, seconds, wanted.peak * capacity, wanted.seed
             )
-            write(capacity_per_s=capacity, rehearsal_s=wanted.rehearsal_s, seconds=seconds)
+            results.write(capacity_per_s=capacity, rehearsal_s=wanted.rehearsal_s, seconds=seconds)
             say(f"rehearsal: {len(earlier)} requests in {wanted.rehearsal_s} s")
             start = await _page(session, url)
             await open_loop(session, url, requests, earlier, say)
@@ -107,29 +100,22 @@ async def measure(wanted: Replay, head: dict[str, Any], say: Callable[[str], Non
             speed = calibrated(before.since(start), "calibrated by dragoman bench replay")
             text = speed.as_json("the pod's /metrics under the arrivals of the rehearsal")
             (wanted.output / "speeds.json").write_text(text, encoding="utf-8")
-            write(speeds=json.loads(text))
+            results.write(speeds=json.loads(text))
             say(
                 f"replay: {len(times)} requests in {seconds} s, {len(times) / seconds:.1f}/s on average, "
                 f"{wanted.peak:g} × {capacity:.1f}/s at the peak"
             )
             replayed = await open_loop(session, url, requests, times, say)
             after = await _page(session, url)
-            write(replay=compared(replayed, wanted.max_num_seqs, speed))
+            results.write(replay=compared(replayed, wanted.max_num_seqs, speed))
             # What the replay alone has measured: the table of a pod that is watched under its own load.
             itself = calibrated(after.since(before), speed.name)
-            write(replay_by_its_own_speeds=compared(replayed, wanted.max_num_seqs, itself))
+            results.write(replay_by_its_own_speeds=compared(replayed, wanted.max_num_seqs, itself))
     except TimeoutError:
         raise BenchError(
             f"--limit-s {wanted.limit_s:g} was reached; {wanted.output} has what was measured"
         ) from None
-    return document
-
-
-def _sender(session: aiohttp.ClientSession, url: str) -> Send:
-    async def send(request: Request) -> Answer:
-        return await translate(session, url, request)
-
-    return send
+    return results.document
 
 
 async def _page(session: aiohttp.ClientSession, url: str) -> Page:
@@ -148,15 +134,14 @@ async def _pod(
     if wanted.url is not None:
         yield wanted.url.rstrip("/"), lambda: None
         return
-    port = free_port()
-    command = [
-        *pod(max_num_seqs=wanted.max_num_seqs, max_num_batched_tokens=8192)(wanted.plan, port),
-        *("--max-queued-requests", str(NO_LIMIT), "--max-queued-tokens", str(NO_LIMIT)),
-    ]
+
+    def command(port: int) -> list[str]:
+        own = pod(max_num_seqs=wanted.max_num_seqs, max_num_batched_tokens=8192)(wanted.plan, port)
+        return [*own, "--max-queued-requests", str(NO_LIMIT), "--max-queued-tokens", str(NO_LIMIT)]
+
     began_s = time.monotonic()
-    server = Server("pod", command, port, "/readyz", wanted.output / "pod.log", wanted.plan.environment)
     say("starting the pod")
-    async with running(server, wanted.plan.start_s):
+    async with started(wanted.plan, "pod", command, wanted.output, wanted.plan.start_s) as server:
         say(f"pod: ready after {time.monotonic() - began_s:.0f} s")
         await settled(server)
         yield server.url, server.ended
