@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.support.decisions import make_clock
 
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
 from dragoman_operator.autoscaling.decision.values import Rule
@@ -15,8 +16,8 @@ EXAMPLE = Path(__file__).parents[4] / "examples/demo.yaml"
 
 
 @pytest.mark.parametrize("service_s", [0.1, 0.3, 1.0, 3.0, 10.0])
-def test_the_pod_of_a_burst_is_removed_within_two_minutes(build, service_s):
-    clock = build.clock(1)
+def test_the_pod_of_a_burst_is_removed_within_two_minutes(service_s):
+    clock = make_clock(1)
     clock.policy = policy_of(
         TranslationDeploymentSpec.model_validate(yaml.safe_load(EXAMPLE.read_text())["spec"]), tick_s=5.0
     )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.support.decisions import make_clock
 
 from dragoman_operator.autoscaling.decision.values import History, Peak, Policy
 
 
 @pytest.mark.slow
-def test_a_day_of_ticks_stays_small(build):
-    clock = build.clock(4, max_replicas=40)
+def test_a_day_of_ticks_stays_small():
+    clock = make_clock(4, max_replicas=40)
     for tick in range(1500):
         clock.tick(running=32 + tick % 97, finished_per_s=100 + tick % 13)
     assert len(clock.history.to_json()) < 8_000

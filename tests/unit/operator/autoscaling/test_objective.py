@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.decisions import make_clock, make_policy
 
 from dragoman_operator.autoscaling.decision.objective import Fleet, Load, needed, replay, unseen_burst
 from dragoman_operator.autoscaling.decision.recommend import request
@@ -109,8 +110,8 @@ def bursty(clock, ticks, begin=0):
 
 
 @pytest.mark.parametrize("tick_s", [1.0, 2.0, 3.0, 10.0])
-def test_arrivals_are_counted_in_intervals_of_5_s_whatever_the_time_between_decisions(build, tick_s):
-    clock = build.clock(5, objective=0.99, tick_s=tick_s)
+def test_arrivals_are_counted_in_intervals_of_5_s_whatever_the_time_between_decisions(tick_s):
+    clock = make_clock(5, objective=0.99, tick_s=tick_s)
     clock.tick(round(120 / tick_s) + 1, running=20, finished_per_s=40.0)
     arrivals = clock.history.arrivals
     assert len(arrivals) == 120 / ARRIVALS_S
@@ -119,17 +120,17 @@ def test_arrivals_are_counted_in_intervals_of_5_s_whatever_the_time_between_deci
     assert len(clock.history.arrivals) == ARRIVALS == 3600 / ARRIVALS_S
 
 
-def test_the_decision_keeps_replicas_for_bursts(build):
-    clock = bursty(build.clock(1, objective=0.99), 360)
+def test_the_decision_keeps_replicas_for_bursts():
+    clock = bursty(make_clock(1, objective=0.99), 360)
     assert clock.history.kept >= 9
     assert min(decision.replicas for decision in clock.decisions[-100:]) >= 9
-    without = bursty(build.clock(1), 360)
+    without = bursty(make_clock(1), 360)
     assert without.history.kept == 0
 
 
-def test_the_reason_says_what_is_expected(build):
-    history = bursty(build.clock(1, objective=0.99), 374).history
-    clock = replace(build.clock(1, objective=0.99), history=history, now=1_700_000_000.0 + 374 * 5)
+def test_the_reason_says_what_is_expected():
+    history = bursty(make_clock(1, objective=0.99), 374).history
+    clock = replace(make_clock(1, objective=0.99), history=history, now=1_700_000_000.0 + 374 * 5)
     decision = clock.tick(running=10, finished_per_s=40.0)
     assert decision.rule is Rule.OBJECTIVE
     kept, fewer = decision.signals.expected
@@ -138,39 +139,39 @@ def test_the_reason_says_what_is_expected(build):
     assert decision.signals.expectation is not None
 
 
-def test_a_restart_changes_no_decision(build):
-    through = bursty(build.clock(1, objective=0.999), 400)
-    stopped = bursty(build.clock(1, objective=0.999), 200)
+def test_a_restart_changes_no_decision():
+    through = bursty(make_clock(1, objective=0.999), 400)
+    stopped = bursty(make_clock(1, objective=0.999), 200)
     stopped.history = History.from_json(stopped.history.to_json())
     restarted = bursty(stopped, 200, begin=200)
     assert [each.replicas for each in restarted.decisions] == [each.replicas for each in through.decisions]
 
 
 @pytest.mark.slow
-def test_the_state_stays_below_8_kb(build):
-    clock = bursty(build.clock(5, objective=0.999, max_num_seqs=1000, max_replicas=500), 2000)
+def test_the_state_stays_below_8_kb():
+    clock = bursty(make_clock(5, objective=0.999, max_num_seqs=1000, max_replicas=500), 2000)
     assert len(clock.history.arrivals) == ARRIVALS
     assert len(clock.history.to_json()) < 8_000
 
 
-def test_idle_replicas_go_to_zero_in_spite_of_bursts_within_the_hour(build):
-    clock = bursty(build.clock(1, objective=0.99, min_replicas=0), 180)
+def test_idle_replicas_go_to_zero_in_spite_of_bursts_within_the_hour():
+    clock = bursty(make_clock(1, objective=0.99, min_replicas=0), 180)
     clock.tick(200)
     assert clock.replicas == 0
     assert clock.tick().replicas == 0
 
 
-def test_a_lower_request_is_used_as_far_as_the_objective_allows(build):
-    clock = bursty(build.clock(1, objective=0.99), 360)
+def test_a_lower_request_is_used_as_far_as_the_objective_allows():
+    clock = bursty(make_clock(1, objective=0.99), 360)
     kept = clock.history.kept
     proposal, _ = request(clock.policy, clock.history, clock.replicas, 1, clock.now)
     assert proposal.replicas >= kept
 
 
 @pytest.mark.parametrize("objective", [0.0, 1.0, -0.1, 99.0])
-def test_an_objective_is_a_ratio(build, objective):
+def test_an_objective_is_a_ratio(objective):
     with pytest.raises(ValueError, match="objective"):
-        build.policy(objective=objective)
+        make_policy(objective=objective)
 
 
 def test_times_that_round_to_zero_do_not_lose_the_history():
@@ -178,16 +179,16 @@ def test_times_that_round_to_zero_do_not_lose_the_history():
     assert History.from_json(history.to_json()).kept == 3
 
 
-def test_an_engine_that_stalls_once_does_not_seem_slow_for_hours(build):
-    clock = build.clock(1)
+def test_an_engine_that_stalls_once_does_not_seem_slow_for_hours():
+    clock = make_clock(1)
     clock.tick(60, running=5, finished_per_s=5)
     clock.tick(6, running=10, waiting=100, finished_per_s=0.5, follow=False)
     clock.tick(60, running=5, finished_per_s=5)
-    assert clock.history.busiest_s < 3, "in the stall, ten run, and one finishes in two seconds"
+    assert (clock.history.busiest_s or 9) < 3, "in the stall, ten run, and one finishes in two seconds"
 
 
-def test_a_service_time_that_lasts_for_a_minute_is_kept(build):
-    clock = build.clock(1)
+def test_a_service_time_that_lasts_for_a_minute_is_kept():
+    clock = make_clock(1)
     clock.tick(60, running=5, finished_per_s=5)
     clock.tick(13, running=10, finished_per_s=5, follow=False)
     clock.tick(60, running=5, finished_per_s=5)
@@ -195,9 +196,9 @@ def test_a_service_time_that_lasts_for_a_minute_is_kept(build):
 
 
 @pytest.mark.parametrize("tick_s", [5.0, 5.2])
-def test_few_requests_are_measured_over_longer_periods(build, tick_s):
+def test_few_requests_are_measured_over_longer_periods(tick_s):
     """15 finish in half a minute, 45 in one and a half."""
-    clock = build.clock(1, tick_s=tick_s)
+    clock = make_clock(1, tick_s=tick_s)
     clock.tick(60, running=2, finished_per_s=0.5)
     clock.tick(40, running=4, finished_per_s=0.5, follow=False)
     clock.tick(40, running=2, finished_per_s=0.5)

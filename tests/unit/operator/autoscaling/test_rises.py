@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.decisions import make_clock
 
 from dragoman_operator.autoscaling.decision.rises import GROWTHS, extrapolates, growth, risen
 from dragoman_operator.autoscaling.decision.values import History
@@ -46,11 +47,11 @@ def test_before_enough_rises_one_is_extrapolated_where_a_start_is_short(start_s,
     assert extrapolates(History(start_s=start_s, growths=(0.5, 0.5))) is expected
 
 
-def test_rises_of_crowds_are_extrapolated_and_those_of_bursts_are_not(build):
+def test_rises_of_crowds_are_extrapolated_and_those_of_bursts_are_not():
     crowd = [40.0] * 20 + [80.0, 140.0, 200.0, 260.0, 320.0, 380.0] + [400.0] * 20 + [40.0] * 10
     burst = [40.0] * 20 + [400.0] * 8 + [40.0] * 20
     for load, expected in ((crowd, True), (burst, False)):
-        clock = build.clock(4)
+        clock = make_clock(4)
         for _ in range(3):
             for rate in load:
                 clock.tick(running=rate / 10, finished_per_s=rate, follow=False, time_to_ready_s=20.0)
@@ -58,8 +59,8 @@ def test_rises_of_crowds_are_extrapolated_and_those_of_bursts_are_not(build):
         assert extrapolates(clock.history) is expected
 
 
-def test_only_the_latest_growths_are_stored(build):
-    clock = build.clock(4)
+def test_only_the_latest_growths_are_stored():
+    clock = make_clock(4)
     for _ in range(GROWTHS):
         for rate in (40.0, 40.0, 400.0, 400.0):
             clock.tick(running=rate / 10, finished_per_s=rate, follow=False, time_to_ready_s=5.0)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.tuned_pods import Pod, watched
 
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.scraping.engine_metrics import TUNING_NAMES, read_page
@@ -56,9 +56,9 @@ def test_a_page_without_the_running_requests_is_none() -> None:
         read_page("vllm:num_requests_waiting 0\n", TUNING_NAMES, 9.0)
 
 
-def test_a_sample_and_its_sums(build: Any) -> None:
-    pod = build.pod(16, noise=0.0)
-    found = evidence(build.watched(pod, [20.0] * 10), pod.now.at)
+def test_a_sample_and_its_sums() -> None:
+    pod = Pod(16, noise=0.0)
+    found = evidence(watched(pod, [20.0] * 10), pod.now.at)
     assert (found.window_s, found.samples) == (50.0, 10.0)
     assert (found.p50, found.p95) == (20.0, 20.0)
     assert found.queue_ratio == pytest.approx(0.2)
@@ -70,9 +70,9 @@ def test_a_sample_and_its_sums(build: Any) -> None:
     assert found.queue_s == pytest.approx(4 / (16 / 0.0033 / 85))
 
 
-def test_percentiles_are_of_the_time_with_requests(build: Any) -> None:
-    pod = build.pod(64)
-    found = evidence(build.watched(pod, [0.0] * 50 + [4.0] * 90 + [40.0] * 10), pod.now.at)
+def test_percentiles_are_of_the_time_with_requests() -> None:
+    pod = Pod(64)
+    found = evidence(watched(pod, [0.0] * 50 + [4.0] * 90 + [40.0] * 10), pod.now.at)
     assert (found.p50, found.p95) == (4.0, 40.0)
     assert [point.running for point in found.curve] == [4.0, 40.0]
 
@@ -87,15 +87,15 @@ def test_missing_metrics_stay_missing() -> None:
     assert (found.p95, missing, found.curve) == (4.0, (None,) * 4, ())
 
 
-def test_a_sample_of_a_restarted_engine_is_ignored(build: Any) -> None:
-    before, now = build.pod(16).sample(20.0)
+def test_a_sample_of_a_restarted_engine_is_ignored() -> None:
+    before, now = Pod(16).sample(20.0)
     assert Measurements().seen(now, replace(before, at=now.at + 5)) == Measurements()
     assert Measurements().seen(now, now) == Measurements()
 
 
 @given(st.lists(st.tuples(st.sampled_from([1, 8, 64]), st.floats(0, 9000)), max_size=40))
-def test_tallies_add_up_and_stay_small(build: Any, samples: list[tuple[int, float]]) -> None:
-    pods = {size: build.pod(size, seed=size) for size in (1, 8, 64)}
+def test_tallies_add_up_and_stay_small(samples: list[tuple[int, float]]) -> None:
+    pods = {size: Pod(size, seed=size) for size in (1, 8, 64)}
     whole = first = second = Measurements()
     for at, (size, load) in enumerate(samples):
         sample = pods[size].sample(load)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.tuned_pods import Pod, watched
 
 from dragoman_operator.scraping.values import EngineMetrics
 from dragoman_operator.tuning.decision.measurements import LADDER, Evidence, Measurements, TokenTime, evidence
@@ -52,11 +53,11 @@ def size(bounds: Bounds, **measured: Any) -> int:
     return found.max_num_seqs
 
 
-def measured(build: Any, current: int, in_flight: float) -> Recommendation:
+def measured(current: int, in_flight: float) -> Recommendation:
     """What a replica on one H200 shows under a closed loop, and what is recommended then."""
     table = read_speed_table()
-    pod = build.pod(current, lambda running: 1 / table.tokens_per_s(running))
-    tally = build.watched(pod, [in_flight] * 60)
+    pod = Pod(current, lambda running: 1 / table.tokens_per_s(running))
+    tally = watched(pod, [in_flight] * 60)
     found = recommend_max_num_seqs(evidence(tally, pod.now.at), Bounds(current, 1, 4096))
     assert found is not None
     return found
@@ -64,15 +65,15 @@ def measured(build: Any, current: int, in_flight: float) -> Recommendation:
 
 @pytest.mark.parametrize("in_flight", [4, 20, 200])
 @pytest.mark.parametrize("current", [1, 4, 8, 16, 32, 64, 256, 512])
-def test_on_the_measured_table_no_throughput_is_lost(build: Any, current: int, in_flight: float) -> None:
+def test_on_the_measured_table_no_throughput_is_lost(current: int, in_flight: float) -> None:
     table = read_speed_table()
 
     def throughput(running: float) -> float:
         return running * table.tokens_per_s(running)
 
-    steps = [current, measured(build, current, in_flight).max_num_seqs]
+    steps = [current, measured(current, in_flight).max_num_seqs]
     while steps[-1] != steps[-2]:
-        steps.append(measured(build, steps[-1], in_flight).max_num_seqs)
+        steps.append(measured(steps[-1], in_flight).max_num_seqs)
     # At once where it is in reach, else by eight times.
     assert len(steps) <= (3 if 8 * current >= 2 * HEADROOM * in_flight else 5)
     found = steps[-1]
@@ -278,9 +279,9 @@ def test_whatever_was_seen_the_size_is_within_bounds(
 
 
 @given(st.floats(1, 400), st.sampled_from(LADDER[:14]))
-def test_what_is_recommended_stays_recommended(build: Any, load: float, current: int) -> None:
+def test_what_is_recommended_stays_recommended(load: float, current: int) -> None:
     """Under the same load it comes to rest within a few steps: pods are not replaced again and again."""
     size = current
     for _ in range(4):
-        size = measured(build, size, load).max_num_seqs
-    assert measured(build, size, load).max_num_seqs == size
+        size = measured(size, load).max_num_seqs
+    assert measured(size, load).max_num_seqs == size

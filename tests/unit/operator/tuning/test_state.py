@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.tuned_pods import T0, Pod
 
 from dragoman_operator.tuning.decision.measurements import Measurements
 from dragoman_operator.tuning.decision.recommendation import Recommendation
@@ -25,9 +25,9 @@ WINDOW_S = 100.0
 STATUS_LIMIT = 32_768
 
 
-def measured(build: Any, load: float, steps: int = 60, window_s: float = WINDOW_S) -> State:
+def measured(load: float, steps: int = 60, window_s: float = WINDOW_S) -> State:
     """The state after ticks of one pod of size 16 under a load, with a restart of the operator after each."""
-    pod, state = build.pod(16), fresh("v1", 16, build.t0)
+    pod, state = Pod(16), fresh("v1", 16, T0)
     for _ in range(steps):
         state = with_observations(state, [Observation(16, *pod.sample(load))])
         state = next_step(state, 1, 8192, window_s, pod.now.at)
@@ -35,8 +35,8 @@ def measured(build: Any, load: float, steps: int = 60, window_s: float = WINDOW_
     return state
 
 
-def test_the_size_that_fits_the_load_is_recommended(build: Any) -> None:
-    state = measured(build, 25.0)
+def test_the_size_that_fits_the_load_is_recommended() -> None:
+    state = measured(25.0)
     assert state.recommendation is not None
     assert state.evidence is not None
     assert state.recommendation.max_num_seqs == 32
@@ -44,20 +44,20 @@ def test_the_size_that_fits_the_load_is_recommended(build: Any) -> None:
     assert state.busiest == 25.0
 
 
-def test_nothing_is_recommended_before_a_window_is_over(build: Any) -> None:
-    assert measured(build, 25.0, window_s=10 * WINDOW_S).recommendation is None
+def test_nothing_is_recommended_before_a_window_is_over() -> None:
+    assert measured(25.0, window_s=10 * WINDOW_S).recommendation is None
 
 
-def test_the_time_of_a_recommendation_is_that_of_the_first_of_the_same_value(build: Any) -> None:
-    first, later = measured(build, 25.0, steps=25), measured(build, 25.0, steps=80)
+def test_the_time_of_a_recommendation_is_that_of_the_first_of_the_same_value() -> None:
+    first, later = measured(25.0, steps=25), measured(25.0, steps=80)
     assert first.recommendation is not None
     assert later.recommendation is not None
     assert first.recommendation.max_num_seqs == later.recommendation.max_num_seqs
     assert first.recommended == later.recommended
 
 
-def test_pods_of_another_size_are_not_measured(build: Any) -> None:
-    one, other = build.pod(16), build.pod(32)
+def test_pods_of_another_size_are_not_measured() -> None:
+    one, other = Pod(16), Pod(32)
     state = with_observations(
         fresh("v1", 16, 0.0), [Observation(16, *one.sample(9.0)), Observation(32, *other.sample(9.0))]
     )
@@ -65,10 +65,10 @@ def test_pods_of_another_size_are_not_measured(build: Any) -> None:
 
 
 @pytest.mark.parametrize(("version", "size"), [("v2", 16), ("v1", 20)])
-def test_another_spec_is_measured_anew_and_the_peaks_stay(build: Any, version: str, size: int) -> None:
-    state = measured(build, 25.0)
+def test_another_spec_is_measured_anew_and_the_peaks_stay(version: str, size: int) -> None:
+    state = measured(25.0)
     other = adopted(state, version, size, 7.0)
-    assert other == replace(fresh(version, size, 7.0), peaks=state.peaks, since=build.t0)
+    assert other == replace(fresh(version, size, 7.0), peaks=state.peaks, since=T0)
     assert adopted(state, "v1", 16, 7.0) is state
 
 
@@ -78,10 +78,8 @@ def test_a_state_that_cannot_be_read_is_ignored(word: object) -> None:
 
 
 @pytest.mark.parametrize(("hours", "recommended"), [(1, 16), (25, 2)])
-def test_a_lower_value_is_recommended_once_a_day_was_measured(
-    build: Any, hours: int, recommended: int
-) -> None:
-    pod, now = build.pod(16), build.t0
+def test_a_lower_value_is_recommended_once_a_day_was_measured(hours: int, recommended: int) -> None:
+    pod, now = Pod(16), T0
     state = fresh("v1", 16, now - 3600.0 * hours)
     for _ in range(60):
         state = with_observations(state, [Observation(16, *pod.sample(1.0))])
@@ -108,8 +106,8 @@ def test_peaks_are_forgotten_after_a_day() -> None:
     st.sampled_from([1, 16, 64, 512]),
     st.integers(1, 64),
 )
-def test_state_stays_valid_and_small(build: Any, loads: list[float], size: int, minimum: int) -> None:
-    now, state, pod = build.t0, fresh("v1", size, build.t0), build.pod(size)
+def test_state_stays_valid_and_small(loads: list[float], size: int, minimum: int) -> None:
+    now, state, pod = T0, fresh("v1", size, T0), Pod(size)
     for load in loads:
         now += 40.0
         state = with_observations(state, [Observation(size, *pod.sample(load, now))])

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
-
-import pytest
 
 from dragoman_operator.autoscaling.decision.recommend import recommend
 from dragoman_operator.autoscaling.decision.values import Decision, History, Policy, ReplicaSample, Samples
@@ -55,7 +52,7 @@ class Clock:
     history: History = field(default_factory=History)
     decisions: list[Decision] = field(default_factory=list)
 
-    def tick(self, times: int = 1, follow: bool = True, **changes: Any) -> Decision:
+    def tick(self, times: int = 1, /, follow: Any = True, **changes: Any) -> Decision:
         """Decide `times` times under the same load, `policy.tick_s` apart."""
         for _ in range(times):
             self.now += self.policy.tick_s
@@ -68,18 +65,6 @@ class Clock:
         return decision
 
 
-@dataclass(frozen=True)
-class Build:
-    """The builders, as tests get them."""
-
-    policy: Callable[..., Policy] = make_policy
-    samples: Callable[..., Samples] = make_samples
-
-    def clock(self, replicas: int, **policy: Any) -> Clock:
-        """A clock over a fresh deployment."""
-        return Clock(make_policy(**policy), replicas)
-
-
-@pytest.fixture(scope="session")
-def build() -> Build:
-    return Build()
+def make_clock(replicas: int, **policy: Any) -> Clock:
+    """A clock over a fresh deployment."""
+    return Clock(make_policy(**policy), replicas)

@@ -6,8 +6,6 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import pytest
-
 from dragoman_operator.scraping.values import EngineMetrics
 from dragoman_operator.tuning.decision.measurements import Measurements
 
@@ -81,22 +79,9 @@ def _rest(of: EngineMetrics) -> tuple[float | None, ...]:
     )
 
 
-@dataclass(frozen=True)
-class Build:
-    """The builders, as tests get them."""
-
-    pod: type[Pod] = Pod
-    t0: float = T0
-    tick_s: float = TICK_S
-
-    def watched(self, pod: Pod, loads: list[float]) -> Measurements:
-        """What is tallied of a pod under one load after another."""
-        tally = Measurements(started=pod.now.at)
-        for load in loads:
-            tally = tally.seen(*pod.sample(load))
-        return tally
-
-
-@pytest.fixture(scope="session")
-def build() -> Build:
-    return Build()
+def watched(pod: Pod, loads: list[float]) -> Measurements:
+    """The measurements of a pod under one load after another."""
+    measurements = Measurements(started=pod.now.at)
+    for load in loads:
+        measurements = measurements.seen(*pod.sample(load))
+    return measurements
