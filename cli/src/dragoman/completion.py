@@ -7,11 +7,11 @@ from pathlib import Path
 
 import shtab
 
-from dragoman import models, status, translate_flags
+from dragoman import models, status, translate_job
 from dragoman.__main__ import COMMANDS
 
 DETAILED = {
-    "translate": translate_flags.add_arguments,
+    "translate": translate_job.add_arguments,
     "status": status.add_arguments,
     "models": models.add_arguments,
 }

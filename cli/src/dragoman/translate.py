@@ -5,23 +5,21 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import re
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from dragoman.engine import EngineError, started
 from dragoman.exits import DONE, FAILED, INTERRUPTED, UNREACHABLE, USAGE
-from dragoman.files import FilesError, Task, check_replaceable, names_folder, read_glossary, tasks_of
+from dragoman.files import FilesError, Task
 from dragoman.journal import Journal, JournalError, digest_of, journal_of, write_atomically
 from dragoman.lines import split, translate_lines
-from dragoman.memory import read_memory
 from dragoman.progress import progress
-from dragoman.translate_flags import KEY_VARIABLE, add_arguments
+from dragoman.translate_job import Job, UsageError, add_arguments, decoded, in_cluster, job_of
 from dragoman.translator import RefusedError, Translator, UnreachableError, Wanted
 
 if TYPE_CHECKING:
@@ -29,10 +27,6 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S = 10.0
 SHOWN_FAILURES = 5
-
-
-class UsageError(Exception):
-    """Flags do not fit together, or the cluster has no such service; the message says what to change."""
 
 
 def main(argv: list[str]) -> int:
@@ -43,7 +37,7 @@ def main(argv: list[str]) -> int:
     outputs: Sequence[Path] = ()
     try:
         # Standard input is read here: asyncio would not end this at the first Ctrl-C.
-        job = _job(options)
+        job = job_of(options)
         outputs = job.outputs
         return asyncio.run(_run(job, options))
     except (UsageError, FilesError, JournalError) as error:
@@ -60,61 +54,6 @@ def main(argv: list[str]) -> int:
         return _say(f"{error}{_resumed(outputs, options)}", FAILED)
     except KeyboardInterrupt:
         return _say(f"interrupted{_resumed(outputs, options)}", INTERRUPTED)
-
-
-class Job(NamedTuple):
-    """What a command is to do; nothing is sent yet.
-
-    Args:
-        key: Of the API; empty for none.
-        tasks: Empty for texts and standard input.
-        texts: For standard output.
-        content: Standard input, for `output`.
-    """
-
-    key: str
-    wanted: Wanted
-    tasks: Sequence[Task] = ()
-    texts: Sequence[str] = ()
-    content: bytes = b""
-    output: Path | None = None
-
-    @property
-    def outputs(self) -> Sequence[Path]:
-        """The files that it writes."""
-        return [task.output for task in self.tasks] or ([self.output] if self.output else [])
-
-
-def _job(options: argparse.Namespace) -> Job:
-    if options.text and options.file:
-        raise UsageError("texts and --file exclude each other")
-    if options.text and options.output is not None:
-        raise UsageError("--output is for --file and for standard input")
-    if options.model and _in_cluster(options):
-        raise UsageError("--model is of this machine: it excludes the flags of a cluster")
-    for number, text in enumerate(options.text, 1):
-        if re.search("[\ud800-\udfff]", text):
-            raise UsageError(f"text {number} is not UTF-8: {text!r}")
-    key = _key(options.key_file)
-    if not options.model and not _in_cluster(options):
-        _check_url(options.url)
-    source = None if options.source.lower() == "auto" else options.source
-    terms = read_glossary(options.glossary, source, options.target) if options.glossary else ()
-    memory = read_memory(options.memory, source, options.target) if options.memory else None
-    wanted = Wanted(source, options.target, terms, memory)
-    if options.file:
-        tasks = tasks_of(options.file, options.output, options.target)
-        if not tasks:
-            raise UsageError("these folders have no files that can be translated")
-        return Job(key, wanted, tasks)
-    if options.text:
-        return Job(key, wanted, texts=options.text)
-    if options.output is None:
-        return Job(key, wanted, texts=split(_decoded(sys.stdin.buffer.read(), "standard input")[1])[0])
-    if names_folder(options.output):
-        raise UsageError(f"{options.output} is a folder; name a file as --output of standard input")
-    check_replaceable(Path(options.output))
-    return Job(key, wanted, content=sys.stdin.buffer.read(), output=Path(options.output))
 
 
 async def _run(job: Job, options: argparse.Namespace) -> int:
@@ -175,7 +114,7 @@ def _is_changed(source: Path, before: os.stat_result) -> bool:
 async def _lines_to_file(
     translator: Translator, wanted: Wanted, content: bytes, output: Path, options: argparse.Namespace
 ) -> int:
-    mark, text = _decoded(content, f"the text for {output}")
+    mark, text = decoded(content, f"the text for {output}")
     lines, ends = split(text)
     journal = Journal(output, digest_of(content, wanted.identity), anew=options.overwrite)
     try:
@@ -249,16 +188,6 @@ def _unseen(count: int) -> None:
     """Progress that is not shown."""
 
 
-def _decoded(content: bytes, what: str) -> tuple[str, str]:
-    """A byte order mark, if there is one, and the text after it."""
-    try:
-        text = content.decode()
-    except UnicodeDecodeError as error:
-        raise FilesError(f"{what} is not UTF-8: {error}") from error
-    rest = text.removeprefix("\ufeff")
-    return text[: len(text) - len(rest)], rest
-
-
 @asynccontextmanager
 async def _translator(options: argparse.Namespace, key: str) -> AsyncIterator[Translator]:
     url: str = options.url
@@ -267,7 +196,7 @@ async def _translator(options: argparse.Namespace, key: str) -> AsyncIterator[Tr
         if options.model:
             engine = started(options.model, options.prompt_family, options.device)
             url = await stack.enter_async_context(engine)
-        elif _in_cluster(options):
+        elif in_cluster(options):
             url, arguments = await _reached(options)
         http = httpx.AsyncClient(
             base_url=url.rstrip("/") + "/",
@@ -277,33 +206,6 @@ async def _translator(options: argparse.Namespace, key: str) -> AsyncIterator[Tr
             **arguments,
         )
         yield Translator(await stack.enter_async_context(http), options.patience)
-
-
-def _key(file: Path | None) -> str:
-    try:
-        key = file.read_text(errors="replace") if file else os.environ.get(KEY_VARIABLE, "")
-    except OSError as error:
-        raise UsageError(f"the API key cannot be read: {error}") from error
-    key = key.strip()
-    if not (key.isascii() and key.isprintable()):
-        raise UsageError(
-            f"{file or KEY_VARIABLE} has no API key: one line of printable ASCII characters is expected"
-        )
-    return key
-
-
-def _check_url(url: str) -> None:
-    try:
-        parsed = httpx.URL(url)
-        is_valid = parsed.scheme in ("http", "https") and parsed.host and 0 <= (parsed.port or 0) < 2**16
-    except httpx.InvalidURL:
-        is_valid = False
-    if not is_valid:
-        raise UsageError(f"--url {url!r} is no address such as http://127.0.0.1:8000")
-
-
-def _in_cluster(options: argparse.Namespace) -> bool:
-    return bool(options.cluster or options.kubeconfig or options.context or options.deployment)
 
 
 async def _reached(options: argparse.Namespace) -> Reached:

@@ -152,8 +152,8 @@ async def test_after_three_cancelled_starts_the_reason_is_told() -> None:
 
 
 async def test_without_a_scale_up_it_says_what_it_waits_for_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SCALE_UP_S", 0.3)
-    monkeypatch.setattr(module, "REPEAT_S", 0.1)
+    monkeypatch.setattr(module, "SCALE_UP_S", 0.45)
+    monkeypatch.setattr(module, "REPEAT_S", 0.02)
     cluster = Cluster(enough=10**6)
     lines: list[str] = []
     with pytest.raises(
