@@ -24,7 +24,7 @@ def test_a_wedged_engine_is_not_alive_and_takes_no_more(start_scripted: Any) -> 
 
 
 def test_readiness_drops_on_overload_by_choice(start_scripted: Any) -> None:
-    few = ("--max-num-seqs", "1", "--max-queued-requests", "0")
+    few = ("--max-num-seqs", "1", "--max-queued-sequences", "0")
     choosy = start_scripted(*few, "--unready-when-overloaded", "true", first_token_s=60)
     steady = start_scripted(*few, first_token_s=60)
     for pod, status in ((choosy, 503), (steady, 200)):

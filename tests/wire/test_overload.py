@@ -60,14 +60,14 @@ def test_of_a_thousand_at_once_each_ends_in_a_translation_or_a_refusal(start_scr
             assert answer.code == "overloaded"
             assert int(answer.headers["retry-after"]) >= 1
     refused = {reason: pod.metric(f'dragoman_admission_refusals_total{{model_name="org/model",reason="{reason}"}}')
-               for reason in ("requests", "tokens", "deadline")}  # fmt: skip
+               for reason in ("sequences", "tokens", "deadline")}  # fmt: skip
     assert sum(refused.values()) == found[503]
     for name in ("dragoman_requests_in_flight", "dragoman_admitted_tokens", "vllm:num_requests_running"):
         pod.wait_for_metric(name, 0)
 
 
 def test_bounds_may_be_wide_enough_for_all(start_scripted: Any) -> None:
-    pod = start_scripted("--max-num-seqs", "16", "--max-queued-requests", "1000", token_s=0.001)
+    pod = start_scripted("--max-num-seqs", "16", "--max-queued-sequences", "1000", token_s=0.001)
     pod.wait_for("/readyz")
     assert {answer.status for answer in at_once(pod, 300)} == {200}
 
@@ -80,7 +80,7 @@ def test_a_long_text_is_taken_on_alone(start_scripted: Any) -> None:
 
 
 def test_what_cannot_be_done_in_time_is_refused_at_once(start_scripted: Any) -> None:
-    pod = start_scripted("--max-num-seqs", "4", "--max-queued-requests", "1000", first_token_s=0.25)
+    pod = start_scripted("--max-num-seqs", "4", "--max-queued-sequences", "1000", first_token_s=0.25)
     pod.wait_for("/readyz")
     # Under load for long enough to know the pace: 16 a second.
     assert {answer.status for answer in at_once(pod, 40)} == {200}

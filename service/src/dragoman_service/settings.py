@@ -180,7 +180,7 @@ class Settings(CommandSettings):
             "--request-timeout-s and at most --file-timeout-s."
         ),
     )
-    max_queued_requests: int | None = Field(
+    max_queued_sequences: int | None = Field(
         None,
         ge=0,
         description=(

@@ -43,7 +43,7 @@ SETTINGS: list[tuple[dict[str, Any], str, object]] = [
     ({"engine": {"schedulingPolicy": "FirstComeFirstServed"}}, "scheduling_policy", "fcfs"),
     ({"engine": {"schedulingPolicy": "ShortestFirst"}}, "scheduling_policy", "shortest"),
     ({"engine": {"stallTimeout": "3m"}}, "stall_timeout_s", 180),
-    ({"admission": {"maxQueuedRequests": 0}}, "max_queued_requests", 0),
+    ({"admission": {"maxQueuedSequences": 0}}, "max_queued_sequences", 0),
     ({"admission": {"maxQueuedTokens": 0}}, "max_queued_tokens", 0),
     ({"admission": {"deadlineAware": False}}, "deadline_aware_admission", False),
     ({"admission": {"requestTimeout": "1m30s"}}, "request_timeout_s", 90),

@@ -50,7 +50,7 @@ def test_names_of_before_and_what_is_absent_is_missing() -> None:
 
 def test_rate_of_refused_requests() -> None:
     refusals = """\
-dragoman_admission_refusals_total{{model_name="demo",reason="requests"}} {}.0
+dragoman_admission_refusals_total{{model_name="demo",reason="sequences"}} {}.0
 dragoman_admission_refusals_total{{model_name="demo",reason="tokens"}} 2.0
 """
     before, now = (read(NEW + refusals.format(count), at) for count, at in ((5, 10.0), (25, 12.0)))

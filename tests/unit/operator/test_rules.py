@@ -64,7 +64,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "a pod's last ten minutes": {"rollout": {"lameDuck": "10m"}},
     "no lame duck": {"rollout": {"lameDuck": "0s"}},
     "a patient pod": {"admission": {"requestTimeout": "1h"}, "engine": {"stallTimeout": "10s"}},
-    "nothing waits": {"admission": {"maxQueuedRequests": 0, "maxQueuedTokens": 0, "deadlineAware": False}},
+    "nothing waits": {"admission": {"maxQueuedSequences": 0, "maxQueuedTokens": 0, "deadlineAware": False}},
     "a glossary": {"glossary": {"configMapKeyRef": {"name": "terms", "key": "terms.tsv"}}},
     "a collector": {"tracing": {"otlpEndpoint": "https://[2001:db8::1]:65535/otlp"}},
     "any into any": {"languages": [{"source": "*", "targets": ["*"]}]},

@@ -72,7 +72,7 @@ EFFECTS: dict[str, tuple[Any, Any]] = {
     "engine.schedulingPolicy": ({"schedulingPolicy": "ShortestFirst"}, PODS),
     "engine.stallTimeout": ({"stallTimeout": "5m"}, PODS),
     "engine.extraArgs": ({"extraArgs": {"enable_prefix_caching": False}}, PODS),
-    "admission.maxQueuedRequests": ({"maxQueuedRequests": 0}, PODS),
+    "admission.maxQueuedSequences": ({"maxQueuedSequences": 0}, PODS),
     "admission.maxQueuedTokens": ({"maxQueuedTokens": 0}, PODS),
     "admission.deadlineAware": ({"deadlineAware": False}, PODS),
     "admission.requestTimeout": ({"requestTimeout": "2m"}, PODS),

@@ -77,10 +77,10 @@ def test_each_answer_and_what_stands_beside_a_text_cost_too() -> None:
     [
         (Bounds(), Load(0, 0), 10, None),
         (Bounds(), Load(16 + 8 * 16 - 1, 0), 10, None),
-        (Bounds(), Load(16 + 8 * 16, 0), 10, Reason.REQUESTS),
-        (Bounds(queued_requests=0), Load(15, 0), 10, None),
-        (Bounds(queued_requests=0), Load(16, 0), 10, Reason.REQUESTS),
-        (Bounds(queued_requests=4), Load(1, 0, generating=20), 10, Reason.REQUESTS),
+        (Bounds(), Load(16 + 8 * 16, 0), 10, Reason.SEQUENCES),
+        (Bounds(queued_sequences=0), Load(15, 0), 10, None),
+        (Bounds(queued_sequences=0), Load(16, 0), 10, Reason.SEQUENCES),
+        (Bounds(queued_sequences=4), Load(1, 0, generating=20), 10, Reason.SEQUENCES),
         (Bounds(), Load(5, 1990), 10, None),
         (Bounds(), Load(5, 1991), 10, Reason.TOKENS),
         (Bounds(queued_tokens=50), Load(5, 1040), 10, None),
@@ -251,9 +251,9 @@ def test_a_request_takes_as_many_places_as_generations_up_to_its_bound(
 
 
 def test_what_is_over_the_whole_bound_is_admitted_when_nothing_waits() -> None:
-    bounds, cost = Bounds(queued_requests=4), Cost(1, 1, 100)
+    bounds, cost = Bounds(queued_sequences=4), Cost(1, 1, 100)
     assert refusal_for(bounds, CAPACITY, Load(16, 0), cost, math.inf) is None
-    assert refusal_for(bounds, CAPACITY, Load(17, 0), cost, math.inf) == Refusal(Reason.REQUESTS, 1)
+    assert refusal_for(bounds, CAPACITY, Load(17, 0), cost, math.inf) == Refusal(Reason.SEQUENCES, 1)
 
 
 def test_retries_are_added_to_their_request_while_it_lasts() -> None:
@@ -274,7 +274,7 @@ def test_a_file_gets_time_by_its_size(characters: int, limit_s: float) -> None:
 
 
 def test_places_are_counted_and_given_back() -> None:
-    admission = make_admission(queued_requests=0)
+    admission = make_admission(queued_sequences=0)
     with admission.admit(Cost(40, 1), 30) as place:
         assert (admission.load.slots, admission.load.tokens, place.tokens) == (1, 40, 40)
         with pytest.raises(ZeroDivisionError), admission.admit(Cost(2, 1), 30):

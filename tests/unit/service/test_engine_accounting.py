@@ -215,7 +215,7 @@ async def test_one_request_has_a_bound_in_the_engine(
 
 async def test_alternatives_take_places_as_requests_do(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = CountingEngine(max_num_seqs=4, token_s=0.2)
-    async with pod(monkeypatch, engine, max_queued_requests=4) as there:
+    async with pod(monkeypatch, engine, max_queued_sequences=4) as there:
         first = asyncio.create_task(there.http.post(**native(alternatives=7)))
         async with asyncio.timeout(10):
             while engine.started < 8:  # noqa: ASYNC110 - what is waited for sets no event

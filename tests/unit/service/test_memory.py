@@ -79,7 +79,7 @@ async def measure() -> dict[str, Any]:
     """How many requests ended in which way, and the resident memory at each quarter, in bytes."""
     served = '[{"source":"en","targets":["de"]}]'
     settings = Settings(
-        model="m", engine="scripted", languages=json.loads(served), max_num_seqs=16, max_queued_requests=12,
+        model="m", engine="scripted", languages=json.loads(served), max_num_seqs=16, max_queued_sequences=12,
         engine_args={"token_s": 0.0005, "fail_every": 97},
     )  # fmt: skip
     engine = ScriptedEngine(script_from(settings), "m", CollectorRegistry())

@@ -108,7 +108,7 @@ def test_a_full_pod_responds_too_many_requests(
     start_scripted: Any, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deepl.http_client, "max_network_retries", 1)
-    pod = start_scripted("--max-queued-requests", "0", max_num_seqs=1, first_token_s=60)
+    pod = start_scripted("--max-queued-sequences", "0", max_num_seqs=1, first_token_s=60)
     pod.wait_for("/readyz")
     asking = threading.Thread(target=wait_for_nothing, args=(pod,), daemon=True)
     asking.start()

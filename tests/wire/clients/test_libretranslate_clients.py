@@ -33,7 +33,7 @@ def refused(status: int) -> Iterator[dict[str, Any]]:
 @pytest.fixture
 def busy(start_scripted: Callable[..., Any]) -> Iterator[Any]:
     """A pod that has taken on all that it may."""
-    pod = start_scripted("--max-queued-requests", "0", max_num_seqs=1, first_token_s=60)
+    pod = start_scripted("--max-queued-sequences", "0", max_num_seqs=1, first_token_s=60)
     pod.wait_for("/readyz")
     body = b'{"text": "wait", "source_lang": "en", "target_lang": "de"}'
     with socket.create_connection(("127.0.0.1", pod.port)) as asking:

@@ -147,23 +147,10 @@ async def test_a_drain_that_runs_out_of_time_refuses_what_is_left(
     ("flags", "reason"),
     [
         (["--max-queued-requests=-1"], "--max-queued-requests: "),
-        (
-            ["--max-held=1", "--drain-notice-s=2"],
-            "--max-held is now --max-queued-requests; --drain-notice-s is now",
-        ),
         (["--max-queued=1"], "no option --max-queued; did you mean --max-queue"),
         (["--tls-cert=/nowhere"], "tls-cert and tls-key go together"),
         (["--keys-dir=/nowhere"], "keys in /nowhere: No such file or directory"),
-        (
-            ["--usage-configmap=a/b"],
-            "--usage-configmap was removed: routers share usage of keys and glossaries through Redis",
-        ),
-        (
-            ["--glossary-namespace=a"],
-            "--glossary-namespace was removed: routers share usage of keys and glossaries",
-        ),
         (["--glossary-dir=/tmp", "--state-url=redis://a"], "glossary-dir and state-url: set one of them"),
-        (["--usage-interval-s", "3"], "--usage-interval-s was removed"),
         (
             ["--state-url=http://a"],
             "--state-url: expected a URL that begins with one of redis, rediss, valkey",

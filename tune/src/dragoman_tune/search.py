@@ -187,7 +187,7 @@ def _nothing(sequences: Sequence[Trial], policy: Policy) -> str:
     return (
         f"no setting answers 95% of requests with {policy.in_flight} in flight; "
         f"{least.setting.max_num_seqs} sequences leave {least.unanswered_ratio:.0%} without an answer: "
-        "send fewer to a replica, or let more wait with --max-queued-requests"
+        "send fewer to a replica, or let more wait with --max-queued-sequences"
     )
 
 

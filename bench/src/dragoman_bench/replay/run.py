@@ -137,7 +137,7 @@ async def _pod(
 
     def command(port: int) -> list[str]:
         own = pod(max_num_seqs=wanted.max_num_seqs, max_num_batched_tokens=8192)(wanted.plan, port)
-        return [*own, "--max-queued-requests", str(NO_LIMIT), "--max-queued-tokens", str(NO_LIMIT)]
+        return [*own, "--max-queued-sequences", str(NO_LIMIT), "--max-queued-tokens", str(NO_LIMIT)]
 
     began_s = time.monotonic()
     say("starting the pod")

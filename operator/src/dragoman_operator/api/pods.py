@@ -172,7 +172,7 @@ ENDPOINT_PATTERN = rf"^(https?)://([^\s/?#@:\[\]]+|\[[0-9a-fA-F:]+\])(:({_PORT})
 class Admission(SpecModel):
     """Admission limits of each pod; requests above them are refused with 503 (429 in DeepL's API)."""
 
-    max_queued_requests: int | None = Field(
+    max_queued_sequences: int | None = Field(
         None,
         ge=0,
         le=1_000_000,

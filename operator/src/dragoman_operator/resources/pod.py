@@ -334,7 +334,7 @@ def _serving(td: TranslationDeployment) -> Mapping[str, Option]:
         "scheduling-policy": _POLICIES.get(engine.scheduling_policy or ""),
         "stall-timeout-s": _seconds(engine.stall_timeout),
         "sleep-after-s": _sleep_after_s(td),
-        "max-queued-requests": admission.max_queued_requests,
+        "max-queued-sequences": admission.max_queued_sequences,
         "max-queued-tokens": admission.max_queued_tokens,
         "deadline-aware-admission": _flag(admission.deadline_aware),
         "request-timeout-s": _seconds(admission.request_timeout),

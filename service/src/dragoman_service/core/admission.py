@@ -35,7 +35,7 @@ MAX_RETRY_AFTER_S = 60
 class Reason(StrEnum):
     """Why a request is refused."""
 
-    REQUESTS = "requests"
+    SEQUENCES = "sequences"
     TOKENS = "tokens"
     DEADLINE = "deadline"
 
@@ -45,14 +45,14 @@ class Bounds:
     """Limits of admission.
 
     Args:
-        queued_requests: Maximum generations beyond one per sequence; None: `QUEUED_PER_SEQUENCE` for each. A request
+        queued_sequences: Maximum generations beyond one per sequence; None: `QUEUED_PER_SEQUENCE` for each. A request
             counts as many as it can have in the engine at once.
         queued_tokens: Maximum tokens, of prompts and translations, beyond what runs; None: as many as run.
         deadline_aware: Whether a request is refused that would exceed its time limit at the measured throughput.
         at_once: Maximum generations of one request in the engine at once.
     """
 
-    queued_requests: int | None = None
+    queued_sequences: int | None = None
     queued_tokens: int | None = None
     deadline_aware: bool = True
     at_once: int = MAX_CONCURRENT_SEGMENTS
@@ -94,13 +94,13 @@ def refusal_for(
 
     One that costs more than the whole queue is admitted once nothing waits, rather than never.
     """
-    queued_requests = bounds.queued_requests
-    if queued_requests is None:
-        queued_requests = QUEUED_PER_SEQUENCE * capacity.sequences
+    queued_sequences = bounds.queued_sequences
+    if queued_sequences is None:
+        queued_sequences = QUEUED_PER_SEQUENCE * capacity.sequences
     queued_tokens = capacity.tokens if bounds.queued_tokens is None else bounds.queued_tokens
-    slots = min(bounds.slots(cost), max(1, queued_requests))
-    if _in_engine(load) + slots > capacity.sequences + queued_requests:
-        return Refusal(Reason.REQUESTS, retry_after_s(load))
+    slots = min(bounds.slots(cost), max(1, queued_sequences))
+    if _in_engine(load) + slots > capacity.sequences + queued_sequences:
+        return Refusal(Reason.SEQUENCES, retry_after_s(load))
     if load.slots and load.tokens + min(cost.tokens, queued_tokens) > capacity.tokens + queued_tokens:
         return Refusal(Reason.TOKENS, retry_after_s(load))
     if bounds.deadline_aware:
@@ -266,7 +266,7 @@ class Admission:
 
 
 _MESSAGES = {
-    Reason.REQUESTS: "this replica has the maximum of queued requests; retry later, or use another replica",
+    Reason.SEQUENCES: "this replica has the maximum of queued sequences; retry later, or use another replica",
     Reason.TOKENS: "this replica has the maximum of queued text; retry later, or use another replica",
     Reason.DEADLINE: "the requests queued here take longer than the time limit of this request; use another replica",
 }

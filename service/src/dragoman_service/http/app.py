@@ -80,7 +80,7 @@ def create_app(
         SettingsError: The directory for glossaries cannot be used.
     """
     bounds = Bounds(
-        settings.max_queued_requests,
+        settings.max_queued_sequences,
         settings.max_queued_tokens,
         settings.deadline_aware_admission,
         max_concurrent(settings),
