@@ -5,8 +5,7 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Mapping
-from types import UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -145,48 +144,3 @@ def _leaves(shape: Any) -> list[type]:
     if isinstance(shape, type) and not get_args(shape):
         return [shape]
     return [leaf for each in get_args(shape) for leaf in _leaves(each)]
-
-
-def derived_peek(shape: type[msgspec.Struct], *names: str, is_part: bool = False) -> Any:
-    """A type of some fields of a request type, for a router that reads no others.
-
-    Fields of the body are required as there, those of its parts are optional; all are without constraints, and unknown
-    fields are accepted: a router must not refuse what a newer pod takes.
-
-    Args:
-        shape: The type that the pod reads.
-        names: Of fields in JSON; `messages.content` for a field of the objects in another.
-        is_part: Whether it is the type of such objects.
-    """
-    own: dict[str, list[str]] = {}
-    for name in names:
-        first, _, rest = name.partition(".")
-        own.setdefault(first, []).extend([rest] if rest else [])
-    hints = get_type_hints(shape, include_extras=True)
-    fields = {field.encode_name: field for field in msgspec.structs.fields(shape)}
-    members: list[tuple[str, Any, Any]] = []
-    for name, below in own.items():
-        known = fields[name]
-        derived = _derived(hints[known.name], below)
-        if known.required and not is_part:
-            members.append((known.name, derived, msgspec.field(name=name)))
-        else:
-            members.append((known.name, derived | None, msgspec.field(default=None, name=name)))
-    return msgspec.defstruct(f"{shape.__name__}Peek", members, module=shape.__module__, kw_only=True)
-
-
-def _derived(shape: Any, names: list[str]) -> Any:
-    origin: Any = get_origin(shape)
-    if origin is Annotated:
-        return _derived(get_args(shape)[0], names)
-    if isinstance(shape, type) and issubclass(shape, msgspec.Struct) and names:
-        return derived_peek(shape, *names, is_part=True)
-    if origin is Literal:
-        return type(get_args(shape)[0])
-    if isinstance(shape, type) and issubclass(shape, enum.StrEnum):
-        return str
-    if origin is None:
-        return shape
-    args = tuple(_derived(each, names) for each in get_args(shape))
-    # `X | Y` has an origin that cannot be subscribed.
-    return Union[args] if origin in (Union, UnionType) else origin[args]  # noqa: UP007

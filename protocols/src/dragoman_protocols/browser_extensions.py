@@ -11,21 +11,22 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Annotated, Any, Literal
+from collections.abc import Callable
+from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 
 from dragoman_protocols import errors
 from dragoman_protocols.blanks import not_blank, put_back
-from dragoman_protocols.bodies import JSON_TYPE, derived_peek, read_json
-from dragoman_protocols.calls import Need, Peek, Results, Translate
+from dragoman_protocols.bodies import JSON_TYPE
+from dragoman_protocols.calls import Results, Translate
 from dragoman_protocols.deepl.codes import source_code, target_tag
 from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation
 from dragoman_protocols.errors import EmptyTextError, ErrorTable, RequestError
 from dragoman_protocols.languages import Codes
 from dragoman_protocols.messages import CORS_HEADERS, Answer, Request, cors_answer, error_answer
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.reading import Need, Peek, Reading, json_of, peek_of
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import Format, TranslationRequest
 
@@ -57,14 +58,19 @@ PLACEHOLDER = re.compile(r"</?[a-z]+\d+>")
 """What Immersive Translate can be set to write for the markup of a page: `<b0></b0>`."""
 
 
-class DeepLXRequest(Struct):
-    """The body of `POST /deeplx`."""
+class DeepLXPair(Struct):
+    """What a router reads of the body of `POST /deeplx`."""
 
     text: str
     target_lang: Annotated[str, Meta(description='DeepL code of the translation, such as "DE" or "PT-BR"')]
     source_lang: Annotated[
         str | None, Meta(description='DeepL code of the text; default, empty and "auto": detected')
     ] = None
+
+
+class DeepLXRequest(DeepLXPair):
+    """The body of `POST /deeplx`."""
+
     tag_handling: Literal["", "html", "xml"] = ""
 
 
@@ -76,14 +82,6 @@ class ImmersiveRequest(Struct):
     ]
     target_lang: Annotated[str, Meta(description="code of the translations")]
     text_list: Annotated[list[str], Meta(description="texts, each translated by itself")]
-
-
-_DEEPLX = msgspec.json.Decoder(DeepLXRequest)
-_DEEPLX_PEEK = msgspec.json.Decoder(derived_peek(DeepLXRequest, "text", "source_lang", "target_lang"))
-_IMMERSIVE = msgspec.json.Decoder(ImmersiveRequest)
-_IMMERSIVE_PEEK = msgspec.json.Decoder(
-    derived_peek(ImmersiveRequest, "text_list", "source_lang", "target_lang")
-)
 
 
 class BrowserExtensions(Api):
@@ -100,14 +98,18 @@ class BrowserExtensions(Api):
         return error_answer(error, status, {"code": status, "message": str(error)}, CORS_HEADERS)
 
 
-def peek_deeplx(request: Request, offer: Offer) -> Peek:
+def find_deeplx(body: DeepLXPair, offer: Offer) -> Peek:
     """The pair and the text."""
-    return _peeked(_deeplx_need(read_json(request.body, _DEEPLX_PEEK), offer))
+    need = _need(body.source_lang, body.target_lang, (body.text,), offer)
+    (target,) = need.targets
+    # DeepL's clients have to name a variant of English; see `target_tag`.
+    return peek_of(
+        need._replace(targets=(target_tag(target, offer),)) if target.lower().startswith("en-") else need
+    )
 
 
-def read_deeplx(request: Request, site: Site) -> Translate:
+def call_deeplx(body: DeepLXRequest, found: Peek, _: Site) -> Translate:
     """One text."""
-    body = read_json(request.body, _DEEPLX)
     if not body.text.strip():
         raise EmptyTextError("no text to translate")
     written = Format(body.tag_handling or Format.PLAIN)
@@ -126,19 +128,18 @@ def read_deeplx(request: Request, site: Site) -> Translate:
             }
         )
 
-    return _call(_deeplx_need(body, site.offer), written, render)
+    return _call(found, written, render)
 
 
-def peek_immersive(request: Request, offer: Offer) -> Peek:
+def find_immersive(body: ImmersiveRequest, offer: Offer) -> Peek:
     """The pair and the texts."""
-    return _peeked(_immersive_need(read_json(request.body, _IMMERSIVE_PEEK), offer))
+    return peek_of(_need(body.source_lang, body.target_lang, tuple(body.text_list), offer))
 
 
-def read_immersive(request: Request, site: Site) -> Translate:
+def call_immersive(_: ImmersiveRequest, found: Peek, site: Site) -> Translate:
     """Texts of one pair; blank ones come back as they are."""
-    body = read_json(request.body, _IMMERSIVE)
-    site.limits.check_texts(len(body.text_list))
-    need = _immersive_need(body, site.offer)
+    (need,) = found.needs
+    site.limits.check_texts(len(need.texts))
     written = Format.HTML if any(map(PLACEHOLDER.search, need.texts)) else Format.PLAIN
 
     def render(results: Results) -> Answer:
@@ -152,36 +153,24 @@ def read_immersive(request: Request, site: Site) -> Translate:
             }
         )
 
-    return _call(need, written, render)
+    return _call(found, written, render)
 
 
-def _deeplx_need(body: Any, offer: Offer) -> Need:
-    need = _need(body, (body.text,), offer)
-    (target,) = need.targets
-    # DeepL's clients have to name a variant of English; see `target_tag`.
-    return need._replace(targets=(target_tag(target, offer),)) if target.lower().startswith("en-") else need
+def _need(source: str | None, target: str, texts: tuple[str, ...], offer: Offer) -> Need:
+    tag = CODES.tag(target, offer.listed_targets)
+    return Need(CODES.source(source, offer.listed_sources), (tag,), texts)
 
 
-def _immersive_need(body: Any, offer: Offer) -> Need:
-    return _need(body, tuple(body.text_list), offer)
-
-
-def _need(body: Any, texts: tuple[str, ...], offer: Offer) -> Need:
-    target = CODES.tag(body.target_lang, offer.listed_targets)
-    return Need(CODES.source(body.source_lang, offer.listed_sources), (target,), texts)
-
-
-def _peeked(need: Need) -> Peek:
-    return Peek((need,), need.characters)
-
-
-def _call(need: Need, written: Format, render: Any) -> Translate:
+def _call(found: Peek, written: Format, render: Callable[[Results], Answer]) -> Translate:
+    (need,) = found.needs
     wanted = not_blank(need.texts)
     request = TranslationRequest(wanted, need.targets[0], need.source, format=written)
-    return Translate((request,) if wanted else (), need.characters, render, (need,))
+    return Translate((request,) if wanted else (), found.characters, render)
 
 
 API = BrowserExtensions()
+DEEPLX = Reading(json_of(DeepLXPair), find_deeplx, call_deeplx, json_of(DeepLXRequest))
+IMMERSIVE = Reading(json_of(ImmersiveRequest), find_immersive, call_immersive)
 _POST = frozenset({"POST"})
 ENDPOINTS = (
     *(
@@ -190,8 +179,7 @@ ENDPOINTS = (
             Kind.TRANSLATE,
             path,
             _POST,
-            peek=peek_deeplx,
-            read=read_deeplx,
+            reading=DEEPLX,
             operation=Operation("Translate a text.", {JSON_TYPE: DeepLXRequest}),
         )
         # Some clients add `/translate` to the address that they are given.
@@ -202,8 +190,7 @@ ENDPOINTS = (
         Kind.TRANSLATE,
         "/imme",
         _POST,
-        peek=peek_immersive,
-        read=read_immersive,
+        reading=IMMERSIVE,
         operation=Operation("Translate texts.", {JSON_TYPE: ImmersiveRequest}),
     ),
 )

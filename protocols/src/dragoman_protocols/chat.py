@@ -72,17 +72,12 @@ class Chat:
 
     Args:
         turns: Role (`system`, `user`, `assistant`) and text of each message; the last one is the user's.
-        model: Name of the deployment.
+        characters: What it is charged for: all messages, as the model reads all of them.
         stream: Whether the answer is to be streamed.
     """
 
     turns: tuple[tuple[str, str], ...]
     sampling: Sampling
-    model: str
+    characters: int
     writer: ChatWriter
     stream: bool = False
-
-    @property
-    def characters(self) -> int:
-        """What it is charged for: all messages, as the model reads all of them."""
-        return sum(len(text) for _, text in self.turns)

@@ -10,7 +10,7 @@ https://www.npmjs.com/package/@crowdin/app-project-module 3.2.2, which answers s
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
@@ -18,13 +18,14 @@ from msgspec import Meta, Struct
 from dragoman_protocols import errors
 from dragoman_protocols.blanks import not_blank, put_back
 from dragoman_protocols.bodies import JSON_TYPE, read_json
-from dragoman_protocols.calls import Need, Peek, Results, Translate
+from dragoman_protocols.calls import Results, Translate
 from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation
 from dragoman_protocols.errors import ErrorTable, InvalidFieldError, RequestError
 from dragoman_protocols.forms import last
 from dragoman_protocols.languages import Codes
 from dragoman_protocols.messages import Answer, Request, error_answer, json_answer
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.reading import NOTHING, Need, Peek, Reading, peek_of
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
 
@@ -77,15 +78,46 @@ class Crowdin(Api):
         return error_answer(error, ERRORS[error], {"error": {"message": str(error)}})
 
 
-def peek(request: Request, offer: Offer) -> Peek:
+class Parsed(NamedTuple):
+    """A request, checked for what is not served.
+
+    Args:
+        source: Crowdin code.
+        target: The same.
+    """
+
+    source: str
+    target: str
+    texts: tuple[str, ...]
+
+
+def parse(request: Request) -> Parsed:
+    """The codes and the strings; none of the probe."""
+    fields = request.query_fields()
+    body = read_json(request.body, _BODY)
+    if body.strings_url:
+        raise InvalidFieldError(
+            "stringsUrl is not fetched: set batchSize in the app's manifest, for example to 50"
+        )
+    source, target = (last(fields, name) or "" for name in ("source", "target"))
+    if not source or not target:
+        raise InvalidFieldError(f"the parameter {'target' if source else 'source'} is required")
+    texts = tuple(map(_text, body.strings))
+    return Parsed(source, target, () if (source, target, texts) == PROBE else texts)
+
+
+def find(parsed: Parsed, offer: Offer) -> Peek:
     """The pair and the strings."""
-    need = _need(request, offer)
-    return Peek((need,), need.characters) if need.texts else Peek((), 0)
+    source = CODES.source(parsed.source, offer.listed_sources)
+    target = CODES.tag(parsed.target, offer.listed_targets)
+    return peek_of(Need(source, (target,), parsed.texts)) if parsed.texts else NOTHING
 
 
-def read(request: Request, site: Site) -> Translate:
+def call(_: Parsed, found: Peek, site: Site) -> Translate:
     """Strings of one pair; blank ones come back as they are, and those with protected parts are read as HTML."""
-    need = _need(request, site.offer)
+    if not found.needs:
+        return Translate((), 0, lambda _: _answer([]))
+    (need,) = found.needs
     site.limits.check_texts(len(need.texts))
     is_html = [PROTECTED.search(text) is not None for text in need.texts]
     groups = {
@@ -103,38 +135,24 @@ def read(request: Request, site: Site) -> Translate:
     )
 
     def render(results: Results) -> Answer:
-        each = _merged(need, is_html, groups, results)
-        return json_answer({"data": {"translations": [result.text for result in each]}})
+        return _answer(_merged(need, is_html, groups, results))
 
-    return Translate(requests, need.characters, render, (need,) if need.texts else ())
+    return Translate(requests, found.characters, render)
 
 
-def _merged(need: Need, is_html: list[bool], groups: dict[Format, list[str]], results: Results) -> list[Any]:
+def _answer(each: list[TranslationResult]) -> Answer:
+    return json_answer({"data": {"translations": [result.text for result in each]}})
+
+
+def _merged(
+    need: Need, is_html: list[bool], groups: dict[Format, list[str]], results: Results
+) -> list[TranslationResult]:
     done = iter(results)
     found = {
         written: iter(put_back(texts, next(done) if not_blank(texts) else (), need.source))
         for written, texts in groups.items()
     }
-    merged: list[TranslationResult] = [next(found[Format.HTML if html else Format.PLAIN]) for html in is_html]
-    return merged
-
-
-def _need(request: Request, offer: Offer) -> Need:
-    fields = request.query_fields()
-    body = read_json(request.body, _BODY)
-    if body.strings_url:
-        raise InvalidFieldError(
-            "stringsUrl is not fetched: set batchSize in the app's manifest, for example to 50"
-        )
-    source, target = (last(fields, name) or "" for name in ("source", "target"))
-    if not source or not target:
-        raise InvalidFieldError(f"the parameter {'target' if source else 'source'} is required")
-    texts = tuple(map(_text, body.strings))
-    return Need(
-        CODES.source(source, offer.listed_sources),
-        (CODES.tag(target, offer.listed_targets),),
-        () if (source, target, texts) == PROBE else texts,
-    )
+    return [next(found[Format.HTML if html else Format.PLAIN]) for html in is_html]
 
 
 def _text(string: str | CrowdinString) -> str:
@@ -145,14 +163,14 @@ def _text(string: str | CrowdinString) -> str:
 
 
 API = Crowdin()
+READING = Reading(parse, find, call)
 ENDPOINTS = (
     Endpoint(
         API,
         Kind.TRANSLATE,
         "/crowdin/translate",
         frozenset({"POST"}),
-        peek=peek,
-        read=read,
+        reading=READING,
         operation=Operation(
             "Translate strings.", {JSON_TYPE: CrowdinRequest}, CrowdinQuery, query_beside_body=True
         ),

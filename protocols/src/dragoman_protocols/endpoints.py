@@ -1,7 +1,6 @@
 """What an API is to the programs that serve it: a table of endpoints, and pure functions that read and answer.
 
-The engine pod serves an endpoint with `read` or `respond`, the router with `peek` or `respond`; `peek` and `read` are
-written over the same types, and `tests/unit/protocols/test_peek_agrees.py` holds that they agree.
+Requests for translations are read by pod and router with the same `Reading`.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from enum import Enum
 from typing import Any, ClassVar
 
 from dragoman_protocols.bodies import JSON_TYPE
-from dragoman_protocols.calls import Call, Peek
+from dragoman_protocols.calls import Detect
 from dragoman_protocols.errors import RequestError, causes
 from dragoman_protocols.forms import FORM_TYPE
 from dragoman_protocols.messages import Answer, Request
-from dragoman_protocols.offer import Offer
+from dragoman_protocols.reading import Reading
 from dragoman_protocols.site import Site
 
 
@@ -110,8 +109,8 @@ class Endpoint:
     Args:
         path: Such as `/v1/models/{name}`; a variable at the end takes slashes.
         claims_body: Whether a request's body is for this API, where the path's first endpoint is another's.
-        peek: What the router has to know of a request; raises `CallerError`.
-        read: What the pod has to do for it; raises `CallerError`.
+        reading: How a request is read, for `Kind.TRANSLATE` and `Kind.FILE`.
+        detect: The texts whose languages are detected, for `Kind.DETECT`; raises `CallerError`.
         respond: The answer, for `Kind.RESPOND`.
         handle: The answer over a store, for `Kind.GLOSSARIES` and `Kind.DOCUMENT`.
         needs_key: Whether a key is required where keys are.
@@ -125,8 +124,8 @@ class Endpoint:
     path: str
     methods: frozenset[str]
     claims_body: Callable[[Request], bool] | None = None
-    peek: Callable[[Request, Offer], Peek] | None = None
-    read: Callable[[Request, Site], Call] | None = None
+    reading: Reading[Any] | None = None
+    detect: Callable[[Request, Site], Detect] | None = None
     respond: Callable[[Request, Site], Answer] | None = None
     handle: Handler | None = None
     needs_key: bool = True

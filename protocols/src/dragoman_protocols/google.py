@@ -16,8 +16,8 @@ from msgspec import Meta, Struct
 
 from dragoman_protocols import errors
 from dragoman_protocols.blanks import not_blank, put_back
-from dragoman_protocols.bodies import derived_peek, read_fields, read_json
-from dragoman_protocols.calls import Detect, Need, Peek, Results, Translate
+from dragoman_protocols.bodies import T, read_fields, read_json
+from dragoman_protocols.calls import Detect, Results, Translate
 from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation, json_or_form
 from dragoman_protocols.errors import ErrorTable, RequestError
 from dragoman_protocols.forms import last
@@ -26,6 +26,7 @@ from dragoman_protocols.markup_tokens import Kind as Token
 from dragoman_protocols.markup_tokens import tokens
 from dragoman_protocols.messages import Answer, Request, error_answer, json_answer
 from dragoman_protocols.offer import Offer, name_in
+from dragoman_protocols.reading import Need, Peek, Reading, peek_of
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
 
@@ -79,14 +80,19 @@ class Detection(Struct):
     q: Annotated[str | list[str], Meta(description="one text, or several")]
 
 
-class Translation(Struct):
-    """The parameters of a translation; in the query, in a form or in a JSON body."""
+class TranslationPair(Struct):
+    """What a router reads of the parameters of a translation."""
 
     q: Annotated[str | list[str], Meta(description="one text, or several")]
     target: Annotated[str, Meta(min_length=1, description="code of the language to translate into")]
     source: Annotated[
         str | None, Meta(description="code of the texts' language; default: detected, text by text")
     ] = None
+
+
+class Translation(TranslationPair):
+    """The parameters of a translation; in the query, in a form or in a JSON body."""
+
     format: Annotated[GoogleFormat | None, Meta(description="html, which is the default, or text")] = None
     model: Annotated[str | None, Meta(description="answered as it is: a pod has one model")] = None
 
@@ -99,8 +105,7 @@ class LanguagesQuery(Struct):
 
 FORMATS = {GoogleFormat.HTML: Format.HTML, GoogleFormat.TEXT: Format.PLAIN}
 
-_Peeked = derived_peek(Translation, "q", "target", "source")
-_PEEK = msgspec.json.Decoder(_Peeked)
+_PAIR = msgspec.json.Decoder(TranslationPair)
 _TRANSLATION = msgspec.json.Decoder(Translation)
 _DETECTION = msgspec.json.Decoder(Detection)
 
@@ -121,26 +126,25 @@ class Google(Api):
         return error_answer(error, status, {"error": body})
 
 
-def peek(request: Request, offer: Offer) -> Peek:
+def find(body: TranslationPair, offer: Offer) -> Peek:
     """The pair and the texts of a translation."""
-    need = _need(_parameters(request, _PEEK), offer)
-    return Peek((need,), need.characters)
+    source = CODES.source(body.source, offer.listed_sources)
+    return peek_of(Need(source, (CODES.tag(body.target, offer.listed_targets),), _texts(body)))
 
 
-def read(request: Request, site: Site) -> Translate:
+def call(body: Translation, found: Peek, site: Site) -> Translate:
     """Up to 128 texts of one pair."""
-    body = _parameters(request, _TRANSLATION)
-    need = _need(body, site.offer)
+    (need,) = found.needs
     site.limits.check_texts(len(need.texts), MAX_SEGMENTS)
     form = body.format or GoogleFormat.HTML
     wanted = not_blank(need.texts)
-    call = TranslationRequest(wanted, need.targets[0], need.source, format=FORMATS[form])
+    request = TranslationRequest(wanted, need.targets[0], need.source, format=FORMATS[form])
 
     def render(results: Results) -> Answer:
         done = put_back(need.texts, results[0] if results else (), need.source)
         return json_answer({"data": {"translations": [_rendered(each, body, form) for each in done]}})
 
-    return Translate((call,) if wanted else (), need.characters, render, (need,))
+    return Translate((request,) if wanted else (), found.characters, render)
 
 
 def read_detection(request: Request, site: Site) -> Detect:
@@ -161,7 +165,7 @@ def respond_languages(request: Request, site: Site) -> Answer:
     return json_answer({"data": {"languages": items}})
 
 
-def _parameters(request: Request, decoder: msgspec.json.Decoder[Any]) -> Any:
+def _parameters(request: Request, decoder: msgspec.json.Decoder[T]) -> T:
     """The parameters, wherever they are: the query counts beside a form, not beside JSON."""
     if request.body and not (request.is_form or request.is_multipart):
         return read_json(request.body, decoder)
@@ -172,12 +176,7 @@ def _parameters(request: Request, decoder: msgspec.json.Decoder[Any]) -> Any:
     return read_fields(fields, decoder.type)
 
 
-def _need(body: Any, offer: Offer) -> Need:
-    source = CODES.source(body.source, offer.listed_sources)
-    return Need(source, (CODES.tag(body.target, offer.listed_targets),), _texts(body))
-
-
-def _texts(body: Any) -> tuple[str, ...]:
+def _texts(body: TranslationPair | Detection) -> tuple[str, ...]:
     return (body.q,) if isinstance(body.q, str) else tuple(body.q)
 
 
@@ -228,6 +227,12 @@ def _detections(found: Sequence[detection.Detection]) -> Answer:
 
 
 API = Google()
+READING = Reading(
+    lambda request: _parameters(request, _PAIR),
+    find,
+    call,
+    lambda request: _parameters(request, _TRANSLATION),
+)
 _BOTH = frozenset({"GET", "POST"})
 ENDPOINTS = (
     Endpoint(
@@ -235,8 +240,7 @@ ENDPOINTS = (
         Kind.TRANSLATE,
         PATH,
         _BOTH,
-        peek=peek,
-        read=read,
+        reading=READING,
         operation=Operation("Translate up to 128 texts.", json_or_form(Translation), Translation),
     ),
     Endpoint(
@@ -244,7 +248,7 @@ ENDPOINTS = (
         Kind.DETECT,
         f"{PATH}/detect",
         _BOTH,
-        read=read_detection,
+        detect=read_detection,
         operation=Operation(
             "Detect the language of each of up to 128 texts.",
             json_or_form(Detection),

@@ -15,16 +15,17 @@ from msgspec import Meta, Struct
 from dragoman_contract.http import TRANSLATE_PATH
 from dragoman_contract.languages import MAX_TAG_CHARS
 from dragoman_protocols import errors
-from dragoman_protocols.bodies import JSON_TYPE, derived_peek, read_json
-from dragoman_protocols.calls import Need, Peek, Translate
+from dragoman_protocols.bodies import JSON_TYPE
+from dragoman_protocols.calls import Translate
 from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation
 from dragoman_protocols.errors import ErrorTable, InvalidFieldError, MalformedRequestError, RequestError
 from dragoman_protocols.events import event
 from dragoman_protocols.glossaries.matching import MAX_TERM_CHARS, Term
-from dragoman_protocols.languages import AUTO, canonical, canonical_of_short
+from dragoman_protocols.languages import AUTO, canonical_of_short
 from dragoman_protocols.memories import segment_key
 from dragoman_protocols.messages import Answer, Request, error_answer, json_answer
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.reading import Need, Peek, Reading, json_of, peek_of
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import (
     Delta,
@@ -77,8 +78,8 @@ class NativeUnit(Struct, forbid_unknown_fields=True):
     target: Annotated[str, Meta(min_length=1, description="its translation, which is taken as it is")]
 
 
-class TranslateRequest(Struct, forbid_unknown_fields=True):
-    """The body of `POST /translate`."""
+class TranslatePair(Struct):
+    """What a router reads of the body of `POST /translate`."""
 
     text: Annotated[str | list[str], Meta(description="one text, or several")]
     target_lang: Annotated[Tag, Meta(description='BCP-47 tag of the translation, such as "de" or "zh-Hant"')]
@@ -86,6 +87,11 @@ class TranslateRequest(Struct, forbid_unknown_fields=True):
         Tag | None,
         Meta(description='BCP-47 tag of the text, such as "en"; default and "auto": detected, text by text'),
     ] = None
+
+
+class TranslateRequest(TranslatePair, forbid_unknown_fields=True):
+    """The body of `POST /translate`."""
+
     format: Annotated[Format, Meta(description="how the text is written")] = Format.PLAIN
     terms: Annotated[list[NativeTerm], Meta(description="glossary of this request")] = []
     memory: Annotated[
@@ -161,10 +167,6 @@ class ErrorResponse(Struct):
     error: ErrorBody
 
 
-_TRANSLATION = msgspec.json.Decoder(TranslateRequest)
-_PEEK = msgspec.json.Decoder(derived_peek(TranslateRequest, "text", "source_lang", "target_lang"))
-
-
 class Native(Api):
     """The API."""
 
@@ -219,40 +221,39 @@ def _has_q(request: Request) -> bool:
         return True
 
 
-def peek(request: Request, _: Offer) -> Peek:
+def find(body: TranslatePair, _: Offer) -> Peek:
     """The pair and the texts."""
-    need = need_of(read_json(request.body, _PEEK))
-    return Peek((need,), need.characters)
+    texts = (body.text,) if isinstance(body.text, str) else tuple(body.text)
+    return peek_of(need_of(body.source_lang, body.target_lang, texts))
 
 
-def read(request: Request, site: Site) -> Translate:
+def call(body: TranslateRequest, found: Peek, site: Site) -> Translate:
     """Texts of one pair, with all options."""
-    body = read_json(request.body, _TRANSLATION)
-    need = need_of(body)
+    (need,) = found.needs
     site.limits.check_texts(len(need.texts))
     return Translate(
         (translation_request(body, need),),
-        need.characters,
+        found.characters,
         lambda results: json_answer(_document(body, results[0])),
-        (need,),
         NativeEvents(body) if body.stream else None,
     )
 
 
-def need_of(body: Any) -> Need:
-    """The pair of a body or a form, and its texts where it has some."""
-    text = getattr(body, "text", ())
-    source = body.source_lang
-    return Need(
-        None if source is None or source.lower() == AUTO else _canonical(source),
-        (_canonical(body.target_lang),),
-        (text,) if isinstance(text, str) else tuple(text),
-    )
+def need_of(source_lang: str | None, target_lang: str, texts: tuple[str, ...] = ()) -> Need:
+    """The pair of a request.
 
+    Args:
+        source_lang: A `Tag`, `auto`, or None.
+        target_lang: A `Tag`.
+        texts: Of the pair.
 
-def _canonical(tag: str) -> str:
-    # Without a call of `canonical`, whose cached part runs no Python.
-    return canonical_of_short(tag) if len(tag) <= MAX_TAG_CHARS else canonical(tag)
+    Raises:
+        UnknownLanguageError: A tag is none.
+    """
+    # Not `canonical`: the types bound the tags' length, and this one runs no Python for a tag that it knows.
+    is_detected = source_lang is None or source_lang.lower() == AUTO
+    source = None if is_detected else canonical_of_short(source_lang)
+    return Need(source, (canonical_of_short(target_lang),), texts)
 
 
 def translation_request(body: TranslateRequest, need: Need) -> TranslationRequest:
@@ -359,14 +360,14 @@ class NativeEvents:
 
 
 API = Native()
+READING = Reading(json_of(TranslatePair), find, call, json_of(TranslateRequest))
 ENDPOINTS = (
     Endpoint(
         API,
         Kind.TRANSLATE,
         TRANSLATE_PATH,
         frozenset({"POST"}),
-        peek=peek,
-        read=read,
+        reading=READING,
         operation=Operation(
             "Translate one text or several. With `stream: true` the response is server-sent events: `delta` for each "
             "piece of a text, then `result` with the whole response, or `error`.",

@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, NamedTuple
 from urllib.parse import quote
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from dragoman_protocols.bodies import described, read_json
-from dragoman_protocols.calls import Need, Peek, TranslateFile
+from dragoman_protocols.calls import TranslateFile
 from dragoman_protocols.documents import Document, Documents, State
 from dragoman_protocols.endpoints import Endpoint, Handler, Kind, Operation
 from dragoman_protocols.errors import InvalidFieldError, MalformedRequestError
 from dragoman_protocols.files import media_type
-from dragoman_protocols.forms import FieldValues
 from dragoman_protocols.memories import read_memory
 from dragoman_protocols.messages import Answer, Request, charge_headers, json_answer
 from dragoman_protocols.multipart import MULTIPART, Upload
@@ -36,6 +35,7 @@ from dragoman_protocols.native import (
     translation_request,
 )
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.reading import Peek, Reading
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import Formality, OnFinding, Split
 
@@ -53,12 +53,9 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.\-]+")
 BINARY = {"format": "binary"}
 
 
-class DocumentForm(Struct, forbid_unknown_fields=True):
-    """The form of `POST /documents`."""
+class DocumentPair(Struct):
+    """What a router reads of the form of `POST /documents`."""
 
-    file: Annotated[
-        str, Meta(description="the file; its name's ending is its kind", extra_json_schema=BINARY)
-    ]
     target_lang: Annotated[Tag, Meta(description='BCP-47 tag of the translation, such as "de" or "zh-Hant"')]
     source_lang: Annotated[
         Tag | None, Meta(description='BCP-47 tag of the file; default and "auto": detected')
@@ -67,6 +64,14 @@ class DocumentForm(Struct, forbid_unknown_fields=True):
     glossary_ids: Annotated[
         list[str], Meta(max_length=MAX_GLOSSARIES, description="the same for several glossaries")
     ] = []
+
+
+class DocumentForm(DocumentPair, forbid_unknown_fields=True, kw_only=True):
+    """The form of `POST /documents`."""
+
+    file: Annotated[
+        str, Meta(description="the file; its name's ending is its kind", extra_json_schema=BINARY)
+    ]
     terms: Annotated[
         str | None,
         Meta(
@@ -122,22 +127,32 @@ class DocumentState(Struct):
     ) = UNSET
 
 
-def peek(request: Request, _: Offer) -> Peek:
+class Parsed(NamedTuple):
+    """An upload, and the fields of its form."""
+
+    upload: Upload
+    form: DocumentPair
+
+
+def find(parsed: Parsed, _: Offer) -> Peek:
     """The pair and the glossaries of an upload, and a sample of its text."""
-    upload, form = _form(request)
-    need = need_of(form)
-    return Peek((need,), 0, glossary_ids=_glossary_ids(form, need), sample=upload.sample)
+    form = parsed.form
+    need = need_of(form.source_lang, form.target_lang)
+    named = (*form.glossary_ids, *([] if form.glossary_id is None else [form.glossary_id]))
+    if named and need.source is None:
+        raise InvalidFieldError("source_lang is required with a glossary")
+    return Peek((need,), 0, glossary_ids=named, sample=parsed.upload.sample)
 
 
-def read(request: Request, _: Site) -> TranslateFile:
+def call(parsed: Parsed, found: Peek, _: Site) -> TranslateFile:
     """A file, and the options of its translation."""
-    upload, form = _form(request)
+    upload, form = parsed
+    assert isinstance(form, DocumentForm)
     if upload.file_name is None:
         raise InvalidFieldError("file is required")
     if not upload.file_name:
         raise InvalidFieldError("file must have a name, which shows its kind")
-    need = need_of(form)
-    named = _glossary_ids(form, need)
+    (need,) = found.needs
     options = TranslateRequest(
         [],
         form.target_lang,
@@ -157,10 +172,8 @@ def read(request: Request, _: Site) -> TranslateFile:
         upload.file_name,
         upload.content,
         wanted,
-        (need,),
         lambda document: describe(document, 202),
-        upload.sample,
-        named,
+        found.glossary_ids,
     )
 
 
@@ -229,20 +242,14 @@ def content_disposition(name: str) -> str:
     return f"attachment; filename=\"{_UNSAFE.sub('_', name)}\"; filename*=UTF-8''{encoded}"
 
 
-def _form(request: Request) -> tuple[Upload, DocumentForm]:
+def _parsed(request: Request, shape: type[DocumentPair]) -> Parsed:
     if request.upload is None:
         raise MalformedRequestError("the body is no form with a file; send multipart/form-data")
-    return request.upload, _read_fields(request.upload.fields)
-
-
-def _read_fields(fields: FieldValues) -> DocumentForm:
-    values: Mapping[str, object] = {
-        name: found if name in LISTS else found[-1] for name, found in fields.items()
-    }
+    values = {name: found if name in LISTS else found[-1] for name, found in request.upload.fields.items()}
     try:
-        return msgspec.convert({"file": "", **values}, DocumentForm, strict=False)
+        return Parsed(request.upload, msgspec.convert({"file": "", **values}, shape, strict=False))
     except msgspec.ValidationError as error:
-        raise described(error, DocumentForm) from None
+        raise described(error, shape) from None
 
 
 def _terms(content: bytes) -> list[NativeTerm]:
@@ -251,25 +258,23 @@ def _terms(content: bytes) -> list[NativeTerm]:
     return read_json(b'{"terms":%b}' % content, _TERMS).terms if content else []
 
 
-def _glossary_ids(form: DocumentForm, need: Need) -> tuple[str, ...]:
-    found = (*form.glossary_ids, *([] if form.glossary_id is None else [form.glossary_id]))
-    if found and need.source is None:
-        raise InvalidFieldError("source_lang is required with a glossary")
-    return found
-
-
 def _document(method: str, path: str, handle: Handler, operation: Operation) -> Endpoint:
     return Endpoint(API, Kind.DOCUMENT, path, frozenset({method}), handle=handle, operation=operation)
 
 
+READING = Reading(
+    lambda request: _parsed(request, DocumentPair),
+    find,
+    call,
+    lambda request: _parsed(request, DocumentForm),
+)
 ENDPOINTS = (
     Endpoint(
         API,
         Kind.FILE,
         PATH,
         frozenset({"POST"}),
-        peek=peek,
-        read=read,
+        reading=READING,
         in_background=True,
         operation=Operation(
             "Upload a file. It is translated in the background.",

@@ -12,12 +12,12 @@ from dragoman_protocols import errors
 from dragoman_protocols.azure.api import API, ERRORS
 from dragoman_protocols.azure.head import AzureError
 from dragoman_protocols.azure.languages import read_detection, respond_languages
-from dragoman_protocols.azure.translate import peek, read
-from dragoman_protocols.calls import Need
+from dragoman_protocols.azure.translate import READING
 from dragoman_protocols.detection import Detection
 from dragoman_protocols.errors import CallerError, RequestError
 from dragoman_protocols.messages import Request
 from dragoman_protocols.offer import EVERY_PAIR, offer_of
+from dragoman_protocols.reading import Need
 from dragoman_protocols.routes import api_of, recognise
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Formality, Format, TranslationRequest, TranslationResult
@@ -40,7 +40,7 @@ def request_of(query: str, body: Any = "", path: str = "/translate", **headers: 
 
 
 def call_of(query: str, body: Any) -> Any:
-    return read(request_of(query, body), SITE)
+    return READING.read(request_of(query, body), SITE)
 
 
 def answers(call: Any, *results: list[TranslationResult]) -> Any:
@@ -183,7 +183,7 @@ def test_refusals_have_azures_numbers(query: str, body: Any, number: int) -> Non
 )
 def test_a_router_refuses_with_the_same_numbers(query: str, body: Any, number: int) -> None:
     request = request_of(query, body)
-    for reader in (lambda: read(request, SITE), lambda: peek(request, SITE.offer)):
+    for reader in (lambda: READING.read(request, SITE), lambda: READING.peek(request, SITE.offer)):
         with pytest.raises(CallerError) as refused:
             reader()
         assert number_of(refused.value) == number
@@ -198,7 +198,7 @@ def test_each_source_is_a_need_of_its_own() -> None:
         {"text": "e", "targets": [{"language": "zh", "script": "Hant"}]},
         {"text": "f", "targets": [{"language": "de"}]},
     ]
-    found = peek(request_of(V2026, {"inputs": inputs}), SITE.offer)
+    found = READING.peek(request_of(V2026, {"inputs": inputs}), SITE.offer)
     assert found.needs == (
         Need("en", ("de", "it"), ("a", "c")),
         Need("fr", ("de",), ("b",)),
@@ -210,7 +210,7 @@ def test_each_source_is_a_need_of_its_own() -> None:
 
 def test_a_script_is_part_of_the_language() -> None:
     request = request_of(f"{V3}&to=de&from=zh&fromScript=Hant", [{"Text": "a"}])
-    assert peek(request, SITE.offer).needs == (Need("zh-Hant", ("de",), ("a",)),)
+    assert READING.peek(request, SITE.offer).needs == (Need("zh-Hant", ("de",), ("a",)),)
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_an_error_is_a_number_its_first_digits_the_status(error: RequestError, s
     ],
 )
 def test_an_answer_has_the_callers_id(headers: dict[str, str], same: str | None) -> None:
-    call = read(request_of(f"{V3}&to=de", [{"Text": " "}, {"Text": "ab"}], **headers), SITE)
+    call = READING.read(request_of(f"{V3}&to=de", [{"Text": " "}, {"Text": "ab"}], **headers), SITE)
     answer = dict(call.render([[TranslationResult("A", "en")]]).headers)
     given = answer["X-RequestId"]
     assert given == same if same else len(given) == 36
@@ -283,10 +283,10 @@ def test_an_answer_has_the_callers_id(headers: dict[str, str], same: str | None)
 def test_limits_count_every_target(texts: list[str], targets: int, accepted: bool) -> None:
     request = request_of(f"{V3}&from=en" + "&to=de" * targets, [{"text": text} for text in texts])
     if accepted:
-        assert len(read(request, SITE).requests) == 1
+        assert len(READING.read(request, SITE).requests) == 1
         return
     with pytest.raises(AzureError) as refused:
-        read(request, SITE)
+        READING.read(request, SITE)
     assert refused.value.number in (400072, 400077)
 
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from msgspec import Meta, Struct
 
-from dragoman_protocols.bodies import derived_peek, read_json
+from dragoman_protocols.bodies import read_json
 from dragoman_protocols.errors import InvalidFieldError, MalformedRequestError
 
 
@@ -84,16 +84,3 @@ def test_very_many_values_are_not_decoded(value: bytes) -> None:
 )
 def test_quotes_in_a_text_are_no_values(text: str) -> None:
     assert read_json(json.dumps({"text": text}).encode(), DECODER).text == text
-
-
-def test_a_peek_reads_some_fields_without_constraints() -> None:
-    peek = msgspec.json.Decoder(derived_peek(Body, "text", "isOther", "terms.source", "tone", "kind"))
-    read = peek.decode(
-        b'{"text": "a", "new": {}, "number": 99, "terms": [{"source": "aaaaaa", "target": 1}], "isOther": true}'
-    )
-    assert (read.text, read.renamed, read.terms[0].source, read.tone) == ("a", True, "aaaaaa", None)
-    newer = peek.decode(b'{"text": "", "tone": "newer", "kind": "newer"}')
-    assert (newer.tone, newer.kind) == ("newer", "newer")
-    for wrong in (b'{"text": 1}', b"{}"):
-        with pytest.raises(msgspec.ValidationError):
-            peek.decode(wrong)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from dragoman_contract.languages import Languages
-from dragoman_protocols.calls import NOTHING
-from dragoman_protocols.crowdin import peek, read
+from dragoman_protocols.crowdin import READING
 from dragoman_protocols.errors import CallerError
 from dragoman_protocols.messages import Request
 from dragoman_protocols.offer import offer_of
+from dragoman_protocols.reading import NOTHING
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Format, TranslationResult
 
@@ -26,7 +26,7 @@ def request(body: Any, query: bytes = PAIR) -> Request:
 
 def translations(body: Any, **results: str) -> list[str]:
     """What is answered where the core translates each text to `results`."""
-    call = read(request(body), SITE)
+    call = READING.read(request(body), SITE)
     done = [[TranslationResult(results[text], "en") for text in each.texts] for each in call.requests]
     found: list[str] = json.loads(call.render(done).body)["data"]["translations"]
     return found
@@ -56,12 +56,12 @@ def test_strings_come_with_their_context() -> None:
 def test_protected_parts_are_read_as_html_and_other_strings_as_they_are() -> None:
     strings = ["a < b", 'Hi <span translate="no">{0}</span>', "c", "Hi <notranslate>%s</notranslate>"]
     site = Site(SITE.offer, (), ("m",), Limits(9, 1000))
-    plain, html = read(request({"strings": strings}), site).requests
+    plain, html = READING.read(request({"strings": strings}), site).requests
     assert (plain.texts, plain.format) == (("a < b", "c"), Format.PLAIN)
     assert (html.texts, html.format) == ((strings[1], strings[3]), Format.HTML)
     assert html.ignore_tags == {"notranslate"}
     results = [[TranslationResult(text.upper(), "en") for text in each.texts] for each in (plain, html)]
-    answer = read(request({"strings": strings}), site).render(results)
+    answer = READING.read(request({"strings": strings}), site).render(results)
     assert json.loads(answer.body)["data"]["translations"] == [text.upper() for text in strings]
 
 
@@ -71,7 +71,7 @@ def test_protected_parts_are_read_as_html_and_other_strings_as_they_are() -> Non
 )
 def test_codes(code: str, tag: str) -> None:
     query = f"source=en&target={code}".encode()
-    (need,) = peek(request({"strings": ["a"]}, query), SITE.offer).needs
+    (need,) = READING.peek(request({"strings": ["a"]}, query), SITE.offer).needs
     assert need.targets == (tag,)
 
 
@@ -79,9 +79,9 @@ def test_the_probe_of_an_installation_needs_no_pair() -> None:
     served = (Languages(source="fr", targets=("it",)),)
     site = Site(offer_of([served]), served, ("m",), Limits(3, 1000))
     probe = request({"strings": ["validation"]}, b"source=en&target=de")
-    assert peek(probe, site.offer) == NOTHING
-    call = read(probe, site)
-    assert (call.requests, call.needs) == ((), ())
+    assert READING.peek(probe, site.offer) == NOTHING
+    call = READING.read(probe, site)
+    assert (call.requests, call.characters) == ((), 0)
     assert json.loads(call.render([]).body) == {"data": {"translations": []}}
 
 
@@ -100,4 +100,4 @@ def test_the_probe_of_an_installation_needs_no_pair() -> None:
 )
 def test_refusals_say_what_to_do(body: Any, query: bytes, message: str) -> None:
     with pytest.raises(CallerError, match=message):
-        read(request(body, query), SITE)
+        READING.read(request(body, query), SITE)

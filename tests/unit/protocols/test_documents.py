@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from dragoman_protocols import native_documents
-from dragoman_protocols.calls import Need, TranslateFile
+from dragoman_protocols.calls import TranslateFile
 from dragoman_protocols.documents import Document, State, result_name
 from dragoman_protocols.errors import BrokenFileError, InvalidFieldError, MalformedRequestError
 from dragoman_protocols.glossaries.matching import Term
@@ -15,6 +15,7 @@ from dragoman_protocols.messages import Request
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.native_documents import content_disposition, describe
 from dragoman_protocols.offer import offer_of
+from dragoman_protocols.reading import Need, Peek
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Formality, OnFinding, Split
 
@@ -63,9 +64,12 @@ def test_a_translation_can_be_a_file_of_another_kind(name: str, expected: str) -
 def read(fields: dict[str, list[str]], **upload: Any) -> TranslateFile:
     content = {"file_name": "a.html", "content": b"<p>Hello", **upload}
     request = Request("POST", "/documents", b"", [], upload=Upload(fields, "Hello", **content))
-    call = native_documents.read(request, SITE)
-    assert call.peek() == native_documents.peek(request, SITE.offer)
-    return call
+    return native_documents.READING.read(request, SITE)
+
+
+def peeked(fields: dict[str, list[str]]) -> Peek:
+    request = Request("POST", "/documents", b"", [], upload=Upload(fields, "Hello"))
+    return native_documents.READING.peek(request, SITE.offer)
 
 
 def test_an_upload_has_the_options_of_translate_and_tags_stay_as_they_were_given() -> None:
@@ -84,7 +88,6 @@ def test_an_upload_has_the_options_of_translate_and_tags_stay_as_they_were_given
     )
     wanted = call.request
     assert (call.name, call.content, call.glossary_ids) == ("a.html", b"<p>Hello", ("a", "b"))
-    assert call.needs == (Need("en", ("zh-Hant",)),)
     assert (wanted.texts, wanted.target_lang, wanted.source_lang) == ((), "zh-Hant", "en")
     assert (wanted.formality, wanted.split, wanted.on_finding) == (Formality.MORE, Split.NONE, OnFinding.FAIL)
     assert (wanted.instructions, wanted.timeout_s) == (("Be brief.", "No emoji."), 2.5)
@@ -103,7 +106,12 @@ def test_terms_are_those_of_translate(as_file: bool) -> None:
 def test_the_source_language_is_optional(source: list[str]) -> None:
     fields = {"target_lang": ["de"], **({"source_lang": source} if source else {})}
     assert read(fields).request.source_lang is None
-    assert read(fields).needs == (Need(None, ("de",)),)
+    assert peeked(fields) == Peek((Need(None, ("de",)),), 0, sample="Hello")
+
+
+def test_a_router_finds_the_pair_beside_fields_of_a_newer_pod() -> None:
+    fields = {"target_lang": ["zh-hant"], "source_lang": ["en"], "glossary_id": ["a"], "new": ["x"]}
+    assert peeked(fields) == Peek((Need("en", ("zh-Hant",)),), 0, glossary_ids=("a",), sample="Hello")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +136,7 @@ def test_what_cannot_be_read_is_refused(fields: dict[str, list[str]], upload: An
 
 def test_a_body_that_is_no_form_is_refused() -> None:
     with pytest.raises(MalformedRequestError):
-        native_documents.read(Request("POST", "/documents", b"", [], body=b"{}"), SITE)
+        native_documents.READING.read(Request("POST", "/documents", b"", [], body=b"{}"), SITE)
 
 
 def test_a_document_is_described() -> None:

@@ -16,7 +16,7 @@ from dragoman_protocols.errors import (
     MalformedRequestError,
     RequestError,
 )
-from dragoman_protocols.google import API, CODES, escaped, peek, read, read_detection, respond_languages
+from dragoman_protocols.google import API, CODES, READING, escaped, read_detection, respond_languages
 from dragoman_protocols.messages import Request
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.site import Limits, Site
@@ -37,7 +37,7 @@ def request_of(query: str = "", media: str = "application/json", body: bytes = b
 
 
 def call_of(**fields: Any) -> Any:
-    return read(request_of(body=json.dumps(fields).encode()), SITE)
+    return READING.read(request_of(body=json.dumps(fields).encode()), SITE)
 
 
 def answers(call: Any, *results: TranslationResult) -> Any:
@@ -57,7 +57,7 @@ FORM = "application/x-www-form-urlencoded; charset=utf-8"
     ],
 )
 def test_parameters_come_as_json_as_a_form_or_in_the_query(query: str, media: str, body: bytes) -> None:
-    call = read(request_of(query, media, body), SITE)
+    call = READING.read(request_of(query, media, body), SITE)
     assert call.requests == (TranslationRequest(("a", "b"), "de", "en"),)
 
 
@@ -133,7 +133,7 @@ def test_languages_are_listed_with_names_on_request() -> None:
 )
 def test_wrong_parameters_are_named(fields: Any, message: str) -> None:
     with pytest.raises(InvalidFieldError) as refused:
-        read(request_of(body=json.dumps(fields).encode()), SITE)
+        READING.read(request_of(body=json.dumps(fields).encode()), SITE)
     assert message in str(refused.value)
 
 
@@ -143,16 +143,16 @@ def test_detection_has_the_same_limit() -> None:
 
 
 def test_json_that_is_labelled_as_a_form_is_json() -> None:
-    call = read(request_of("", FORM, b' {"q": "a", "target": "de", "source": "en"}'), SITE)
+    call = READING.read(request_of("", FORM, b' {"q": "a", "target": "de", "source": "en"}'), SITE)
     assert call.requests[0].texts == ("a",)
 
 
 @pytest.mark.parametrize("query", ["key=x" + "&q=a" * 1000, "q=%ff&target=de"])
 def test_a_query_that_cannot_be_read_is_refused(query: str) -> None:
     with pytest.raises(MalformedRequestError):
-        read(request_of(query), SITE)
+        READING.read(request_of(query), SITE)
     with pytest.raises(MalformedRequestError):
-        peek(request_of(query), SITE.offer)
+        READING.peek(request_of(query), SITE.offer)
 
 
 @pytest.mark.parametrize(

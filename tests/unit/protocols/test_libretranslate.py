@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from dragoman_contract.languages import Languages
-from dragoman_protocols.calls import Need, Translate
+from dragoman_protocols.calls import Translate
 from dragoman_protocols.detection import NOTHING, Detection
 from dragoman_protocols.documents import Document
 from dragoman_protocols.errors import (
@@ -28,10 +28,10 @@ from dragoman_protocols.errors import (
     UnknownLanguageError,
     UpstreamError,
 )
+from dragoman_protocols.libretranslate import files
 from dragoman_protocols.libretranslate.api import (
     API,
-    peek,
-    read,
+    READING,
     read_detection,
     respond_health,
     respond_languages,
@@ -41,13 +41,12 @@ from dragoman_protocols.libretranslate.api import (
 from dragoman_protocols.libretranslate.fields import CODES
 from dragoman_protocols.libretranslate.files import (
     handle_download,
-    peek_file,
-    read_file,
     translated_name,
 )
 from dragoman_protocols.messages import CORS_HEADERS, Request
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import offer_of
+from dragoman_protocols.reading import Need, Peek
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
 
@@ -59,7 +58,7 @@ def request(values: Any = None, path: str = "/translate") -> Request:
 
 
 def call_of(**values: Any) -> Translate:
-    return read(request({"q": "Hello", "source": "en", "target": "de", **values}), SITE)
+    return READING.read(request({"q": "Hello", "source": "en", "target": "de", **values}), SITE)
 
 
 def requested(**values: Any) -> TranslationRequest:
@@ -261,7 +260,7 @@ def test_several_texts_have_one_language() -> None:
 
 def test_a_language_into_itself_needs_no_pair() -> None:
     for source, target in (("en", "EN"), ("zh", "zh-hans"), ("iw", "he")):
-        requested = peek(request({"q": "a", "source": source, "target": target}), SITE.offer)
+        requested = READING.peek(request({"q": "a", "source": source, "target": target}), SITE.offer)
         assert (requested.needs, requested.characters) == ((), 1)
 
 
@@ -284,13 +283,9 @@ def upload(fields: dict[str, list[str]], query: bytes = b"", name: str | None = 
     ],
 )
 def test_the_pair_of_a_file(fields: dict[str, list[str]], query: bytes, need: Need) -> None:
-    call = read_file(upload(fields, query), SITE)
-    assert (call.needs, call.request.source_lang, call.request.target_lang) == (
-        (need,),
-        need.source,
-        need.targets[0],
-    )
-    assert peek_file(upload(fields, query), SITE.offer) == call.peek()
+    call = files.READING.read(upload(fields, query), SITE)
+    assert (call.request.source_lang, call.request.target_lang) == (need.source, need.targets[0])
+    assert files.READING.peek(upload(fields, query), SITE.offer) == Peek((need,), 0, sample="Hello")
     assert (call.name, call.content) == (f"a_b_{need.targets[0]}.txt", b"Hello\n")
     document = Document(UUID(int=10), "libretranslate", "a_de.txt", "de")
     url = {"translatedFileUrl": f"http://localhost/download_file/{document.id}.a_de.txt"}
@@ -302,7 +297,7 @@ def test_the_pair_of_a_file(fields: dict[str, list[str]], query: bytes, need: Ne
 @pytest.mark.parametrize(("name", "message"), [(None, "missing file parameter"), ("", "empty file")])
 def test_a_form_without_a_file(name: str | None, message: str) -> None:
     with pytest.raises(InvalidFieldError, match=message):
-        read_file(upload({"source": ["en"], "target": ["de"]}, name=name), SITE)
+        files.READING.read(upload({"source": ["en"], "target": ["de"]}, name=name), SITE)
 
 
 async def test_a_download_has_the_file_s_name_and_type() -> None:

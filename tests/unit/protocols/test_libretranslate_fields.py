@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dragoman_protocols.errors import CallerError, InvalidFieldError, MalformedRequestError
-from dragoman_protocols.libretranslate.api import read
+from dragoman_protocols.libretranslate.api import READING
 from dragoman_protocols.libretranslate.fields import read_fields
 from dragoman_protocols.messages import Request
 from dragoman_protocols.multipart import read_form
@@ -145,7 +145,7 @@ def read_or_refuse(media: str, body: bytes, query: str = "") -> None:
     requested = request(media, query, body)
     speaks_libretranslate(requested)
     with suppress(CallerError):
-        assert all(text.strip() for call in read(requested, SITE).requests for text in call.texts)
+        assert all(text.strip() for call in READING.read(requested, SITE).requests for text in call.texts)
 
 
 @given(LIKELY)

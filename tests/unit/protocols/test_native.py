@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 
 from dragoman_protocols import errors
-from dragoman_protocols.calls import Need, Translate
+from dragoman_protocols.calls import Translate
 from dragoman_protocols.errors import CallerError, InvalidFieldError, MalformedRequestError, RequestError
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.messages import Request
-from dragoman_protocols.native import API, read, speaks_libretranslate
+from dragoman_protocols.native import API, READING, speaks_libretranslate
 from dragoman_protocols.offer import offer_of
+from dragoman_protocols.reading import Need
 from dragoman_protocols.routes import recognise, with_body
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import (
@@ -37,7 +38,7 @@ SITE = Site(offer_of([()]), (), ("m",), Limits(10, 1_000_000))
 
 def parse(raw: bytes, max_texts: int = 10) -> Translate:
     site = replace(SITE, limits=Limits(max_texts, 1_000_000))
-    return read(Request("POST", "/translate", b"", [], raw), site)
+    return READING.read(Request("POST", "/translate", b"", [], raw), site)
 
 
 def wanted(raw: bytes) -> TranslationRequest:
@@ -144,8 +145,9 @@ def test_languages_that_are_none(fields: dict[str, Any], code: str) -> None:
 
 
 def test_the_router_s_tags_are_canonical_and_the_pod_s_as_they_were_sent() -> None:
-    call = parse(body(text="a", source_lang="IW", target_lang="zh-hant"))
-    assert call.needs == (Need("he", ("zh-Hant",), ("a",)),)
+    raw = body(text="a", source_lang="IW", target_lang="zh-hant")
+    call, peeked = parse(raw), READING.peek(replace(REQUEST, body=raw), SITE.offer)
+    assert peeked.needs == (Need("he", ("zh-Hant",), ("a",)),)
     assert (call.requests[0].source_lang, call.requests[0].target_lang) == ("IW", "zh-hant")
 
 

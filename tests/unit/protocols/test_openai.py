@@ -9,7 +9,7 @@ import pytest
 
 from dragoman_contract.languages import Languages
 from dragoman_protocols import errors
-from dragoman_protocols.calls import Need, Peek, Translate
+from dragoman_protocols.calls import Translate
 from dragoman_protocols.chat import Chat, End, Sampling
 from dragoman_protocols.errors import (
     CallerError,
@@ -21,7 +21,8 @@ from dragoman_protocols.errors import (
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.offer import offer_of
-from dragoman_protocols.openai.api import API, model_not_found, peek, read
+from dragoman_protocols.openai.api import API, READING, model_not_found
+from dragoman_protocols.reading import Need, Peek
 from dragoman_protocols.routes import recognise
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Delta, TranslationRequest, TranslationResult
@@ -37,13 +38,13 @@ def request_of(**fields: Any) -> Request:
 
 
 def translate_of(**fields: Any) -> Translate:
-    call = read(request_of(**INTO_GERMAN, **fields), SITE)
+    call = READING.read(request_of(**INTO_GERMAN, **fields), SITE)
     assert isinstance(call, Translate)
     return call
 
 
 def chat_of(**fields: Any) -> Chat:
-    call = read(request_of(**fields), SITE)
+    call = READING.read(request_of(**fields), SITE)
     assert isinstance(call, Chat)
     return call
 
@@ -61,7 +62,8 @@ def test_translation_options_make_the_last_message_a_text() -> None:
         "tm_list": [{"source": "u", "target": "v"}],
         "domains": "about ships",
     }
-    call: Any = read(request_of(messages=messages, translation_options=options, temperature=1.5), SITE)
+    request = request_of(messages=messages, translation_options=options, temperature=1.5)
+    call: Any = READING.read(request, SITE)
     assert call.requests == (
         TranslationRequest(
             ("a b",),
@@ -71,7 +73,7 @@ def test_translation_options_make_the_last_message_a_text() -> None:
             instructions=("about ships", "Keep to this earlier translation: 'u' became 'v'."),
         ),
     )
-    assert call.peek() == Peek((Need("zh-Hant", ("pt-BR",), ("a b",)),), 3, "demo")
+    assert READING.peek(request, SITE.offer) == Peek((Need("zh-Hant", ("pt-BR",), ("a b",)),), 3, "demo")
     assert translate_of().requests == (TranslationRequest(("Hello",), "de", None),)
 
 
@@ -89,7 +91,7 @@ def test_translation_options_make_the_last_message_a_text() -> None:
 )
 def test_languages_are_tags_or_english_names(name: str, tag: str) -> None:
     options = {"translation_options": {"target_lang": "de", "source_lang": name}}
-    assert peek(request_of(**options), SITE.offer).needs[0].source == tag
+    assert READING.peek(request_of(**options), SITE.offer).needs[0].source == tag
 
 
 @pytest.mark.parametrize("field", ["source_lang", "target_lang"])
@@ -99,9 +101,9 @@ def test_languages_are_tags_or_english_names(name: str, tag: str) -> None:
 def test_what_is_no_language_is_refused_by_pod_and_router(field: str, name: str) -> None:
     request = request_of(translation_options={"target_lang": "de"} | {field: name})
     with pytest.raises(CallerError):
-        read(request, SITE)
+        READING.read(request, SITE)
     with pytest.raises(CallerError):
-        peek(request, SITE.offer)
+        READING.peek(request, SITE.offer)
 
 
 def test_a_translation_is_answered_as_a_completion() -> None:
@@ -152,7 +154,7 @@ def test_without_options_it_is_a_chat() -> None:
     )
     assert chat.turns == (("system", "Be brief."), ("assistant", "Hi"), ("user", "Hello"))
     assert chat.sampling == Sampling(0, None, 7, ("END",), 3, presence_penalty=1)
-    assert (chat.characters, chat.model) == (16, "demo")
+    assert chat.characters == 16
     assert not chat.stream
     assert chat_of(stream=True).stream
     assert chat_of(max_tokens=3, max_completion_tokens=4).sampling.max_tokens == 4
@@ -198,7 +200,7 @@ def test_what_would_change_the_answer_and_is_not_supported_is_refused(
     fields: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InvalidFieldError) as refused:
-        read(request_of(**fields), SITE)
+        READING.read(request_of(**fields), SITE)
     assert message in str(refused.value)
 
 
@@ -210,12 +212,12 @@ def test_a_blank_message_is_refused() -> None:
 def test_a_router_reads_content_that_this_version_does_not_know() -> None:
     parts = [{"type": "image_url", "image_url": {"url": "x"}}, {"type": "text", "text": "ab"}]
     messages = [{"role": "tool", "content": None}, {"role": "user", "content": parts}]
-    assert peek(request_of(messages=messages), SITE.offer) == Peek((), 2, "demo")
+    assert READING.peek(request_of(messages=messages), SITE.offer) == Peek((), 2, "demo")
 
 
 def test_a_router_requires_a_model() -> None:
     with pytest.raises(InvalidFieldError, match="model must be a string"):
-        peek(request_of(model=None), SITE.offer)
+        READING.peek(request_of(model=None), SITE.offer)
 
 
 def respond(path: str, site: Site = SITE) -> Answer:
@@ -238,7 +240,7 @@ def test_models_are_listed() -> None:
 
 def test_a_model_that_is_not_served_is_refused_with_those_that_are() -> None:
     with pytest.raises(ModelNotFoundError) as refused:
-        read(request_of(model="gpt-5"), SITE)
+        READING.read(request_of(model="gpt-5"), SITE)
     answer = API.error(refused.value, request_of())
     assert answer.status == 404
     assert json.loads(answer.body)["error"] == {

@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_contract.languages import Languages
-from dragoman_protocols.calls import Peek
+from dragoman_protocols.calls import TranslateFile
 from dragoman_protocols.chat import Chat
 from dragoman_protocols.endpoints import Endpoint, Kind
 from dragoman_protocols.errors import CallerError
 from dragoman_protocols.forms import fields_of
+from dragoman_protocols.languages import canonical
 from dragoman_protocols.messages import Request
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import offer_of
@@ -162,32 +163,38 @@ def _values(name: str, described: Mapping[str, Any]) -> Any:
     return TEXTS if "text" in name or name == "q" else ANY
 
 
+READ = [endpoint for endpoint in ENDPOINTS if endpoint.reading is not None]
 DRAWN = {
     endpoint: FIELDS[endpoint.api.name] if endpoint.api.name in FIELDS else _drawn(endpoint)
-    for endpoint in ENDPOINTS
-    if endpoint.peek is not None
+    for endpoint in READ
 }
-
-PEEKED = [endpoint for endpoint in ENDPOINTS if endpoint.peek is not None and endpoint.read is not None]
 
 
 def agree(expected: Endpoint, request: Request) -> None:
     found = recognise(request)
-    if found is None:
+    if found is None or with_body(found, request) is not expected:
         return
-    endpoint = with_body(found, request)
-    if endpoint is not expected:
-        return
-    assert endpoint.peek is not None
-    assert endpoint.read is not None
+    reading = expected.reading
+    assert reading is not None
     try:
-        call = endpoint.read(request, SITE)
+        call = reading.read(request, SITE)
     except CallerError:
         with suppress(CallerError):
-            endpoint.peek(request, SITE.offer)
+            reading.peek(request, SITE.offer)
         return
-    read = Peek((), call.characters, call.model) if isinstance(call, Chat) else call.peek()  # type: ignore[union-attr]
-    assert endpoint.peek(request, SITE.offer) == read
+    peeked = reading.peek(request, SITE.offer)
+    if isinstance(call, Chat):
+        assert (peeked.needs, peeked.characters) == ((), call.characters)
+        return
+    assert call.glossary_ids == peeked.glossary_ids
+    requests = [call.request] if isinstance(call, TranslateFile) else call.requests
+    assert isinstance(call, TranslateFile) or call.characters == peeked.characters
+    pairs = {(need.source, target) for need in peeked.needs for target in need.targets}
+    for each in requests:
+        source = None if each.source_lang is None else canonical(each.source_lang)
+        assert (source, canonical(each.target_lang)) in {
+            (None if source is None else canonical(source), canonical(target)) for source, target in pairs
+        }
 
 
 def encoded(fields: Mapping[str, Any]) -> bytes:
@@ -199,7 +206,7 @@ def encoded(fields: Mapping[str, Any]) -> bytes:
     return urlencode(flat, errors="replace").encode()
 
 
-@pytest.mark.parametrize("endpoint", PEEKED, ids=lambda each: f"{each.api.name} {each.path}")
+@pytest.mark.parametrize("endpoint", READ, ids=lambda each: f"{each.api.name} {each.path}")
 @given(data=st.data())
 def test_likely_requests(endpoint: Endpoint, data: st.DataObject) -> None:
     strategy = DRAWN[endpoint]
@@ -216,7 +223,7 @@ def test_likely_requests(endpoint: Endpoint, data: st.DataObject) -> None:
             agree(endpoint, Request(method, endpoint.path, each, [(b"content-type", kind)], body))
 
 
-@pytest.mark.parametrize("endpoint", PEEKED, ids=lambda each: f"{each.api.name} {each.path}")
+@pytest.mark.parametrize("endpoint", READ, ids=lambda each: f"{each.api.name} {each.path}")
 @given(body=st.binary(max_size=200), query=st.binary(max_size=50), form=st.booleans())
 def test_any_bytes(endpoint: Endpoint, body: bytes, query: bytes, form: bool) -> None:
     kind = FORM if form else b"application/json"

@@ -32,8 +32,8 @@ def peek(path: str, body: Any = b"", query: str = "", headers: Any = ()) -> tupl
     endpoint = recognise(request)
     assert endpoint.kind is Kind.TRANSLATE
     endpoint = with_body(endpoint, request)
-    assert endpoint.peek is not None
-    return endpoint.api.name, endpoint.peek(request, OFFER)
+    assert endpoint.reading is not None
+    return endpoint.api.name, endpoint.reading.peek(request, OFFER)
 
 
 @pytest.mark.parametrize(
@@ -211,8 +211,8 @@ def test_uploads_name_a_pair(path: str, fields: Any, query: bytes, found: Any) -
     request = Request("POST", path, query, [], upload=Upload(fields, "Hello"))
     endpoint = recognise(request)
     assert endpoint.kind is Kind.FILE
-    assert endpoint.peek is not None
-    peeked = endpoint.peek(request, OFFER)
+    assert endpoint.reading is not None
+    peeked = endpoint.reading.peek(request, OFFER)
     assert (peeked.needs[0].source, peeked.needs[0].targets) == found
     assert (peeked.sample, peeked.characters) == ("Hello", 0)
 

@@ -60,7 +60,7 @@ def rendered(results: Any) -> Answer:
 
 def work_for(*targets: str, events: Any = None) -> TranslationWork:
     requests = tuple(map(request_for, targets))
-    return TranslationWork(requests, Translate(requests, 2, rendered, (), events))
+    return TranslationWork(requests, Translate(requests, 2, rendered, events))
 
 
 async def test_targets_are_translated_side_by_side_and_answered_in_order() -> None:

@@ -12,7 +12,7 @@ from dragoman_protocols.openai.completion import Completion
 from dragoman_service.engine.protocol import Decoding, Framing
 from dragoman_service.http.chat import ChatWork, decoding_of
 
-CHAT = Chat((("user", "Hello"),), Sampling(), "demo", Completion("demo"))
+CHAT = Chat((("user", "Hello"),), Sampling(), 5, Completion("demo"))
 
 
 def test_sampling_is_the_clients_and_else_the_publishers() -> None:

@@ -187,11 +187,11 @@ def test_a_locale_that_is_too_long_gives_english_names() -> None:
 def test_a_query_has_no_more_fields_than_the_limit(api: Any) -> None:
     request = Request("POST", "/", b"q=a" + b"&to=de" * 2000, [])
     with pytest.raises(CallerError, match="the query has more than 1000 fields"):
-        api.read(request, SITE)
+        api.READING.read(request, SITE)
 
 
 def read_native(body: bytes) -> None:
-    native.read(Request("POST", "/translate", b"", [], body), SITE)
+    native.READING.read(Request("POST", "/translate", b"", [], body), SITE)
 
 
 def test_a_list_of_wrong_items_is_refused_for_the_first() -> None:

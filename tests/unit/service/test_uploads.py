@@ -15,7 +15,7 @@ from dragoman_service.http.files import ReadFile, read_file
 
 
 def read(name: str, content: bytes) -> ReadFile:
-    call = TranslateFile(name, content, TranslationRequest((), "de"), (), lambda _: Answer(200, b""))
+    call = TranslateFile(name, content, TranslationRequest((), "de"), lambda _: Answer(200, b""))
     return read_file(call, offer_of([()]))
 
 

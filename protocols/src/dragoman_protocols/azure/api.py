@@ -17,7 +17,7 @@ from dragoman_protocols.azure.head import (
     id_headers,
 )
 from dragoman_protocols.azure.languages import read_detection, respond_languages
-from dragoman_protocols.azure.translate import peek, read
+from dragoman_protocols.azure.translate import READING
 from dragoman_protocols.bodies import JSON_TYPE
 from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation
 from dragoman_protocols.errors import ErrorTable, RequestError
@@ -82,8 +82,7 @@ ENDPOINTS = (
         Kind.TRANSLATE,
         TRANSLATE_PATH,
         frozenset({"POST"}),
-        peek=peek,
-        read=read,
+        reading=READING,
         operation=Operation(
             "Translate texts into one or several languages.",
             {JSON_TYPE: types.Items | types.Inputs},
@@ -96,7 +95,7 @@ ENDPOINTS = (
         Kind.DETECT,
         "/detect",
         frozenset({"POST"}),
-        read=read_detection,
+        detect=read_detection,
         operation=Operation(
             "Detect the language of each text.",
             {JSON_TYPE: types.Items},

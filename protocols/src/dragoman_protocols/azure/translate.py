@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -16,7 +16,9 @@ from dragoman_protocols.azure.types import (
     MAX_ITEMS,
     Gender,
     Input,
+    InputLanguages,
     Inputs,
+    InputsLanguages,
     Item,
     Target,
     TextType,
@@ -24,13 +26,14 @@ from dragoman_protocols.azure.types import (
     Version,
 )
 from dragoman_protocols.blanks import UNDETERMINED
-from dragoman_protocols.bodies import derived_peek, read_json
-from dragoman_protocols.calls import Need, Peek, Results, Translate
+from dragoman_protocols.bodies import read_json
+from dragoman_protocols.calls import Results, Translate
 from dragoman_protocols.errors import InvalidFieldError, UnknownLanguageError
 from dragoman_protocols.forms import FieldValues, last
 from dragoman_protocols.languages import Codes, primary
 from dragoman_protocols.messages import Answer, Request, json_answer
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.reading import Need, Peek, Reading
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Formality, Format, TranslationRequest, TranslationResult
 
@@ -46,16 +49,7 @@ CODES = Codes({}, {})
 
 _ITEMS = msgspec.json.Decoder(list[Item])
 _INPUTS = msgspec.json.Decoder(Inputs)
-_PEEK = msgspec.json.Decoder(
-    derived_peek(
-        Inputs,
-        "inputs.text",
-        "inputs.language",
-        "inputs.script",
-        "inputs.targets.language",
-        "inputs.targets.script",
-    )
-)
+_LANGUAGES = msgspec.json.Decoder(InputsLanguages)
 
 Code = tuple[str, str | None]
 """A language and a script, as they were sent."""
@@ -93,37 +87,59 @@ Rows = list[list[Wanted]]
 """For each text, its translations in the order of the request."""
 
 
-def peek(request: Request, offer: Offer) -> Peek:
-    """The pairs and the texts of a translation."""
-    if version_of(request) is Version.V3:
-        groups = [_group_of_v3(request)]
-    else:
-        groups = [_group_of_input(each) for each in read_json(request.body, _PEEK).inputs if each.targets]
-        if not groups:
-            raise InvalidFieldError("inputs must not be empty")
-    _check_size(groups, None)
-    return Peek(_needs(groups, offer), _characters(groups))
+class Parsed(NamedTuple):
+    """A request of either version.
+
+    Args:
+        groups: Its texts; of version 3.0 one group, else one for each input.
+        inputs: Of version 2026-06-06.
+    """
+
+    request: Request
+    version: Version
+    groups: Sequence[Group]
+    inputs: Sequence[InputLanguages] = ()
 
 
-def read(request: Request, site: Site) -> Translate:
-    """Texts, each of which may become several languages."""
+def parse(request: Request) -> Parsed:
+    """The languages and the texts."""
+    return _parsed(request, _LANGUAGES)
+
+
+def parse_all(request: Request) -> Parsed:
+    """The same, with `Input`s."""
+    return _parsed(request, _INPUTS)
+
+
+def _parsed(request: Request, decoder: msgspec.json.Decoder[Any]) -> Parsed:
     version = version_of(request)
+    if version is Version.V3:
+        return Parsed(request, version, [_group_of_v3(request)])
+    inputs = read_json(request.body, decoder).inputs
+    return Parsed(request, version, [_group_of_input(each) for each in inputs], inputs)
+
+
+def find(parsed: Parsed, offer: Offer) -> Peek:
+    """The pairs and the texts of a translation."""
+    groups = parsed.groups
+    check_number(sum(len(group.texts) for group in groups), None)
+    check_characters(sum(len(group.targets) * max(1, len(text)) for group in groups for text in group.texts))
+    characters = sum(len(group.targets) * sum(map(len, group.texts)) for group in groups)
+    return Peek(_needs(groups, offer), characters)
+
+
+def call(parsed: Parsed, found: Peek, site: Site) -> Translate:
+    """Texts, each of which may become several languages."""
+    request, version, groups, inputs = parsed
+    check_number(sum(len(group.texts) for group in groups), site.limits)
     if version is Version.V3:
         query = parameters(request)
         _check_unsupported(query)
-        groups = [_group_of_v3(request)]
-        _check_size(groups, site.limits)
-        needs = _needs(groups, site.offer)
         rows = _rows_of_v3(query, groups[0], site.offer)
     else:
-        inputs = read_json(request.body, _INPUTS).inputs
-        groups = [_group_of_input(each) for each in inputs]
-        _check_size(groups, site.limits)
-        needs = _needs(groups, site.offer)
         rows = [_row_of_input(each, group, site.offer) for each, group in zip(inputs, groups, strict=True)]
-    characters = _characters(groups)
     together = _together(rows)
-    headers = (*id_headers(request), ("X-Metered-Usage", str(characters)))
+    headers = (*id_headers(request), ("X-Metered-Usage", str(found.characters)))
 
     def render(results: Results) -> Answer:
         items = _rendered(rows, list(together.values()), results, version)
@@ -132,7 +148,7 @@ def read(request: Request, site: Site) -> Translate:
     requests = tuple(
         replace(one, texts=tuple(each.text for each in wanted)) for one, wanted in together.items()
     )
-    return Translate(requests, characters, render, needs)
+    return Translate(requests, found.characters, render)
 
 
 def read_texts(body: bytes) -> tuple[str, ...]:
@@ -198,23 +214,12 @@ def _group_of_v3(request: Request) -> Group:
     )
 
 
-def _group_of_input(each: Any) -> Group:
-    """The languages of an `Input`, or of what a router reads of one."""
+def _group_of_input(each: InputLanguages) -> Group:
     return Group(
-        (each.text or "",),
+        (each.text,),
         (each.language, each.script) if each.language else None,
-        tuple((target.language or "", target.script) for target in each.targets),
+        tuple((target.language, target.script) for target in each.targets),
     )
-
-
-def _check_size(groups: Sequence[Group], limits: Limits | None) -> None:
-    check_number(sum(len(group.texts) for group in groups), limits)
-    check_characters(sum(len(group.targets) * max(1, len(text)) for group in groups for text in group.texts))
-
-
-def _characters(groups: Iterable[Group]) -> int:
-    """What a request is charged for."""
-    return sum(len(group.targets) * sum(map(len, group.texts)) for group in groups)
 
 
 def _needs(groups: Iterable[Group], offer: Offer) -> tuple[Need, ...]:
@@ -276,7 +281,7 @@ def _rows_of_v3(query: FieldValues, group: Group, offer: Offer) -> Rows:
     return [[Wanted(text, to, request) for to, request in requests] for text in group.texts]
 
 
-def _row_of_input(each: Input, group: Group, offer: Offer) -> list[Wanted]:
+def _row_of_input(each: Any, group: Group, offer: Offer) -> list[Wanted]:
     source = _source(group.source, offer)
     return [
         Wanted(each.text, target.language, _request(each, target, source, _target(code, offer)))
@@ -344,3 +349,6 @@ def _rendered_row(
         for wanted, text, result in zip(row, texts, done, strict=True)
     ]
     return answer
+
+
+READING = Reading(parse, find, call, parse_all)

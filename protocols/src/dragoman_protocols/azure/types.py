@@ -6,6 +6,7 @@ the client azure-ai-translation-text, 1.0.1 and 2.0.0.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 
@@ -95,11 +96,16 @@ Items = Annotated[list[Item], Meta(max_length=MAX_ITEMS)]
 """The body of version 3.0; its length is checked with Azure's own error."""
 
 
-class Target(Struct, forbid_unknown_fields=True):
-    """One translation of a text of version 2026-06-06."""
+class TargetLanguage(Struct):
+    """What a router reads of a `Target`."""
 
     language: str
     script: str | None = None
+
+
+class Target(TargetLanguage, forbid_unknown_fields=True):
+    """One translation of a text of version 2026-06-06."""
+
     tone: Tone = Tone.NEUTRAL
     gender: Gender = Gender.NEUTRAL
     profanityAction: ProfanityAction = ProfanityAction.NO_ACTION
@@ -108,17 +114,29 @@ class Target(Struct, forbid_unknown_fields=True):
     allowFallback: Annotated[bool, Meta(description="ignored: the pod has one model")] = True
 
 
-class Input(Struct, forbid_unknown_fields=True):
-    """One text of version 2026-06-06."""
+class InputLanguages(Struct):
+    """What a router reads of an `Input`."""
 
     text: str
-    targets: Annotated[list[Target], Meta(min_length=1)]
+    targets: Annotated[Sequence[TargetLanguage], Meta(min_length=1)]
     language: str | None = None
     script: str | None = None
+
+
+class Input(InputLanguages, forbid_unknown_fields=True):
+    """One text of version 2026-06-06."""
+
+    targets: Annotated[list[Target], Meta(min_length=1)]
     textType: TextType = TextType.PLAIN
 
 
-class Inputs(Struct):
+class InputsLanguages(Struct):
+    """What a router reads of the body of version 2026-06-06."""
+
+    inputs: Annotated[Sequence[InputLanguages], Meta(min_length=1)]
+
+
+class Inputs(InputsLanguages):
     """The body of version 2026-06-06."""
 
     inputs: Annotated[list[Input], Meta(min_length=1)]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
-from dragoman_protocols.calls import Peek, TranslateFile
+from dragoman_protocols.calls import TranslateFile
 from dragoman_protocols.deepl.errors import API, missing, unsupported
 from dragoman_protocols.deepl.fields import Fields, bounded_fields
 from dragoman_protocols.deepl.translate import glossary_ids, need_of, options
@@ -20,6 +20,7 @@ from dragoman_protocols.memories import read_memory
 from dragoman_protocols.messages import Answer, Request, charge_headers, json_answer
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.reading import Peek, Reading
 from dragoman_protocols.site import Site
 
 STATES = {State.DONE: "done", State.FAILED: "error", State.CANCELLED: "error"}
@@ -28,27 +29,39 @@ STATES = {State.DONE: "done", State.FAILED: "error", State.CANCELLED: "error"}
 CANCELLED = "cancelled by its client"
 
 
-def peek(request: Request, offer: Offer) -> Peek:
+Parsed = tuple[Upload, Fields]
+
+
+def parse(request: Request) -> Parsed:
+    """The form of an upload."""
+    if request.upload is None:
+        raise MalformedRequestError("the body is no form with a file; send multipart/form-data")
+    return request.upload, Fields(request.upload.fields, is_form=True)
+
+
+def find(parsed: Parsed, offer: Offer) -> Peek:
     """The pair and the glossaries of an upload, and a sample of its text."""
-    upload, fields = _form(request)
+    upload, fields = parsed
     need = need_of(fields, offer)
     return Peek((need,), 0, glossary_ids=glossary_ids(fields, need.source), sample=upload.sample)
 
 
-def read(request: Request, site: Site) -> TranslateFile:
+def call(parsed: Parsed, found: Peek, _: Site) -> TranslateFile:
     """A file, and the options of its translation."""
-    upload, fields = _form(request)
+    upload, fields = parsed
     if upload.file_name is None:
         raise missing("file")
     name = fields.text("filename") or upload.file_name
     if not name:
         raise InvalidFieldError("Invalid file data.")
     _check_output_format(fields.text("output_format"), PurePath(name).suffix.lower())
-    need = need_of(fields, site.offer)
-    named = glossary_ids(fields, need.source)
+    (need,) = found.needs
     memory = read_memory(upload.memory, need.source, need.targets[0])
-    wanted = replace(options(fields, need, named), memory=memory)
-    return TranslateFile(name, upload.content, wanted, (need,), uploaded, upload.sample, named)
+    request = replace(options(fields, found), memory=memory)
+    return TranslateFile(name, upload.content, request, uploaded, found.glossary_ids)
+
+
+READING = Reading(parse, find, call)
 
 
 def _check_output_format(output_format: str | None, ending: str) -> None:
@@ -145,9 +158,3 @@ def _find(documents: Documents, request: Request, key: str) -> Document:
     if not hmac.compare_digest(found.secret.encode(), key.encode(errors="replace")):
         raise UnknownDocumentError("Document not found")
     return found
-
-
-def _form(request: Request) -> tuple[Upload, Fields]:
-    if request.upload is None:
-        raise MalformedRequestError("the body is no form with a file; send multipart/form-data")
-    return request.upload, Fields(request.upload.fields, is_form=True)

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman_protocols.blanks import not_blank, put_back
-from dragoman_protocols.calls import Need, Peek, Results, Translate
+from dragoman_protocols.calls import Results, Translate
 from dragoman_protocols.deepl.codes import check_known, has_formality, source_code, source_tag, target_tag
 from dragoman_protocols.deepl.errors import missing, unsupported
 from dragoman_protocols.deepl.fields import Fields, fields_of
 from dragoman_protocols.deepl.types import MAX_GLOSSARIES, MAX_INSTRUCTION_CHARS, MAX_INSTRUCTIONS
 from dragoman_protocols.errors import InvalidFieldError
-from dragoman_protocols.messages import Answer, Request, json_answer
+from dragoman_protocols.messages import Answer, json_answer
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.reading import Need, Peek, Reading, peek_of
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import Formality, Format, Split, TranslationRequest, TranslationResult
 
@@ -47,33 +48,33 @@ class Labels:
     tag_handling_version: str | None = None
 
 
-def peek(request: Request, offer: Offer) -> Peek:
+def find(fields: Fields, offer: Offer) -> Peek:
     """The pair, the texts and the glossaries of a translation."""
-    fields = fields_of(request)
     need = need_of(fields, offer, _texts(fields))
-    return Peek((need,), need.characters, glossary_ids=glossary_ids(fields, need.source))
+    return peek_of(need)._replace(glossary_ids=glossary_ids(fields, need.source))
 
 
-def read(request: Request, site: Site) -> Translate:
+def call(fields: Fields, found: Peek, site: Site) -> Translate:
     """Texts of one pair; unknown fields are ignored, as DeepL does."""
-    fields = fields_of(request)
-    texts = _texts(fields)
-    most = site.limits.max_texts
-    if most is not None and len(texts) > most:
-        raise InvalidFieldError(f"Too many texts in this request: {len(texts)}; at most {most} are accepted.")
-    need = need_of(fields, site.offer, texts)
-    named = glossary_ids(fields, need.source)
-    call = options(fields, need, named)
+    (need,) = found.needs
+    texts, most = len(need.texts), site.limits.max_texts
+    if most is not None and texts > most:
+        raise InvalidFieldError(f"Too many texts in this request: {texts}; at most {most} are accepted.")
+    request = options(fields, found)
     labels = _labels(fields)
 
     def render(results: Results) -> Answer:
         return json_answer({"translations": list(translations(need, results[0] if results else (), labels))})
 
-    return Translate((call,) if call.texts else (), need.characters, render, (need,), glossary_ids=named)
+    requests = (request,) if request.texts else ()
+    return Translate(requests, found.characters, render, glossary_ids=found.glossary_ids)
+
+
+READING = Reading(fields_of, find, call)
 
 
 def need_of(fields: Fields, offer: Offer, texts: tuple[str, ...] = ()) -> Need:
-    """The pair that is requested; the same for pod and router.
+    """The pair that is requested.
 
     Raises:
         InvalidFieldError: A code is missing or not supported.
@@ -84,7 +85,7 @@ def need_of(fields: Fields, offer: Offer, texts: tuple[str, ...] = ()) -> Need:
 
 
 def glossary_ids(fields: Fields, source: str | None) -> tuple[str, ...]:
-    """The glossaries that are requested, in their order; the same for pod and router.
+    """The glossaries that are requested, in their order.
 
     Raises:
         InvalidFieldError: There are too many, or they require a source language.
@@ -100,12 +101,13 @@ def glossary_ids(fields: Fields, source: str | None) -> tuple[str, ...]:
     return found
 
 
-def options(fields: Fields, need: Need, named: tuple[str, ...]) -> TranslationRequest:
-    """What the core has to do with the texts of `need` that are not blank.
+def options(fields: Fields, found: Peek) -> TranslationRequest:
+    """What the core has to do with the texts of the pair that are not blank.
 
     Raises:
         InvalidFieldError: A field is not supported.
     """
+    (need,) = found.needs
     (target,) = need.targets
     check_known(target, "target_lang")
     if need.source is not None:
@@ -132,7 +134,7 @@ def options(fields: Fields, need: Need, named: tuple[str, ...]) -> TranslationRe
         splitting_tags=frozenset(fields.names("splitting_tags")),
         non_splitting_tags=frozenset(fields.names("non_splitting_tags")),
         # A context is a hint; explicit options are applied or refused.
-        ignore_unsupported=not (named or instructions or formality in STRICT),
+        ignore_unsupported=not (found.glossary_ids or instructions or formality in STRICT),
     )
 
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from dragoman_contract.http import TRANSLATE_PATH
 from dragoman_protocols import errors
 from dragoman_protocols.blanks import UNDETERMINED, not_blank, put_back
-from dragoman_protocols.calls import Detect, Need, Peek, Results, Translate
+from dragoman_protocols.calls import Detect, Results, Translate
 from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation, json_or_form
 from dragoman_protocols.errors import ErrorTable, InvalidFieldError, RequestError, UnknownLanguageError
 from dragoman_protocols.files import FILE_ENDINGS
 from dragoman_protocols.languages import AUTO, canonical, language
+from dragoman_protocols.libretranslate import files
 from dragoman_protocols.libretranslate.fields import (
     CODES,
     DetectRequest,
@@ -24,11 +25,12 @@ from dragoman_protocols.libretranslate.fields import (
     LibreTranslateRequest,
     read_fields,
 )
-from dragoman_protocols.libretranslate.files import API_NAME, handle_download, peek_file, read_file
+from dragoman_protocols.libretranslate.files import API_NAME
 from dragoman_protocols.messages import CORS_HEADERS, Answer, Request, cors_answer, error_answer
 from dragoman_protocols.multipart import MULTIPART
 from dragoman_protocols.native import speaks_libretranslate
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.reading import Peek, Reading, peek_of
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
 
@@ -82,20 +84,20 @@ class LibreTranslate(Api):
         return error_answer(error, status, {"error": message}, CORS_HEADERS)
 
 
-def peek(request: Request, offer: Offer) -> Peek:
-    """The pair and the texts."""
-    fields = read_fields(request)
-    need = fields.need(offer, fields.texts())
-    return Peek(_needs(need), need.characters)
+def find(fields: Fields, offer: Offer) -> Peek:
+    """The pair and the texts; no pair where source and target are the same: any deployment can answer."""
+    found = peek_of(fields.need(offer, fields.texts()))
+    (need,) = found.needs
+    is_same = need.source is not None and canonical(need.source) == canonical(need.targets[0])
+    return found._replace(needs=()) if is_same else found
 
 
-def read(request: Request, site: Site) -> Translate:
+def call(fields: Fields, found: Peek, site: Site) -> Translate:
     """Texts of one pair.
 
     Blank texts come back as they are, as do all where source and target are the same.
     """
-    fields = read_fields(request)
-    need = fields.need(site.offer, fields.texts())
+    need = found.needs[0] if found.needs else fields.need(site.offer, fields.texts())
     _check_sizes(need.texts, site.limits)
     alternatives = _alternatives(fields)
     written = fields.text("format")
@@ -105,8 +107,8 @@ def read(request: Request, site: Site) -> Translate:
     for tag in (need.source, need.targets[0]):
         if tag is not None:
             language(tag)
-    wanted, needs = not_blank(need.texts), _needs(need)
-    call = TranslationRequest(
+    wanted = not_blank(need.texts)
+    request = TranslationRequest(
         wanted,
         need.targets[0],
         need.source,
@@ -128,7 +130,7 @@ def read(request: Request, site: Site) -> Translate:
             answer["alternatives"] = [list(result.alternatives) for result in each]
         return cors_answer(answer if several else {name: values[0] for name, values in answer.items()})
 
-    return Translate((call,) if wanted and needs else (), need.characters, render, needs)
+    return Translate((request,) if wanted and found.needs else (), found.characters, render)
 
 
 def read_detection(request: Request, site: Site) -> Detect:
@@ -175,13 +177,6 @@ def respond_health(_: Request, site: Site) -> Answer:
 def respond_suggestion(_: Request, __: Site) -> Answer:
     """Always refused."""
     return cors_answer({"error": "Suggestions are disabled on this server."}, 403)
-
-
-def _needs(need: Need) -> tuple[Need, ...]:
-    """No pair where source and target are the same: any deployment can answer."""
-    if need.source is not None and canonical(need.source) == canonical(need.targets[0]):
-        return ()
-    return (need,)
 
 
 def _max_chars(limits: Limits) -> int:
@@ -234,6 +229,7 @@ def _named(tag: str) -> dict[str, str]:
 
 
 API = LibreTranslate()
+READING = Reading(read_fields, find, call)
 _GET, _POST = frozenset({"GET"}), frozenset({"POST"})
 ENDPOINTS = (
     Endpoint(
@@ -242,8 +238,7 @@ ENDPOINTS = (
         TRANSLATE_PATH,
         _POST,
         claims_body=speaks_libretranslate,
-        peek=peek,
-        read=read,
+        reading=READING,
         operation=Operation(
             "Translate one text or several.",
             json_or_form(LibreTranslateRequest),
@@ -254,7 +249,7 @@ ENDPOINTS = (
         Kind.DETECT,
         "/detect",
         _POST,
-        read=read_detection,
+        detect=read_detection,
         operation=Operation("Detect the language of a text.", json_or_form(DetectRequest)),
     ),
     Endpoint(
@@ -297,8 +292,7 @@ ENDPOINTS = (
         Kind.FILE,
         "/translate_file",
         _POST,
-        peek=peek_file,
-        read=read_file,
+        reading=files.READING,
         operation=Operation(
             "Translate a file. The response contains the URL of the translated file.",
             {MULTIPART.decode(): FileForm},
@@ -309,7 +303,7 @@ ENDPOINTS = (
         Kind.DOCUMENT,
         "/download_file/{key}",
         _GET,
-        handle=handle_download,
+        handle=files.handle_download,
         # The key is a secret itself.
         needs_key=False,
         operation=Operation("Download a translated file, from the URL that `/translate_file` returned."),

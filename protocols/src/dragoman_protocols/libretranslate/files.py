@@ -6,14 +6,15 @@ import re
 from collections.abc import Awaitable, Callable
 from pathlib import PurePath
 
-from dragoman_protocols.calls import Peek, TranslateFile
+from dragoman_protocols.calls import TranslateFile
 from dragoman_protocols.documents import KEPT_S, Document, Documents
 from dragoman_protocols.errors import InvalidFieldError, UnknownDocumentError
 from dragoman_protocols.files import media_type
-from dragoman_protocols.libretranslate.fields import missing, read_fields
+from dragoman_protocols.libretranslate.fields import Fields, missing, read_fields
 from dragoman_protocols.memories import read_memory
 from dragoman_protocols.messages import CORS_HEADERS, Answer, Request, cors_answer
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.reading import Peek, Reading
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import TranslationRequest
 
@@ -27,28 +28,38 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.\-]+")
 """Removed from a file's name, so that it is the same in every header and on every disk."""
 
 
-def peek_file(request: Request, offer: Offer) -> Peek:
+Parsed = tuple[Request, Fields]
+
+
+def parse(request: Request) -> Parsed:
+    """The fields of an upload, beside the request."""
+    return request, read_fields(request)
+
+
+def find(parsed: Parsed, offer: Offer) -> Peek:
     """The pair, and the beginning of the file."""
-    need = read_fields(request).need(offer)
-    return Peek((need,), 0, sample="" if request.upload is None else request.upload.sample)
+    request, fields = parsed
+    return Peek((fields.need(offer),), 0, sample="" if request.upload is None else request.upload.sample)
 
 
-def read_file(request: Request, site: Site) -> TranslateFile:
+def call(parsed: Parsed, found: Peek, _: Site) -> TranslateFile:
     """A file of one pair."""
-    need = read_fields(request).need(site.offer)
+    request, _fields = parsed
     upload = request.upload
     if upload is None or upload.file_name is None:
         raise missing("file")
     if not upload.file_name:
         raise InvalidFieldError("Invalid request: empty file")
-    target = need.targets[0]
+    (need,) = found.needs
+    (target,) = need.targets
     name = translated_name(upload.file_name, target)
     memory = read_memory(upload.memory, need.source, target)
     wanted = TranslationRequest((), target, need.source, memory=memory)
     url = base_url(request)
-    return TranslateFile(
-        name, upload.content, wanted, (need,), lambda document: _translated(document, url), upload.sample
-    )
+    return TranslateFile(name, upload.content, wanted, lambda document: _translated(document, url))
+
+
+READING = Reading(parse, find, call)
 
 
 def handle_download(request: Request) -> Callable[[Documents], Awaitable[Answer]]:

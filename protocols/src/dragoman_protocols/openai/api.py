@@ -10,10 +10,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
-from dragoman_protocols.bodies import JSON_TYPE, derived_peek, read_json
-from dragoman_protocols.calls import Need, Peek, Results, Translate
+from dragoman_protocols.bodies import JSON_TYPE
+from dragoman_protocols.calls import Results, Translate
 from dragoman_protocols.chat import Chat, Sampling
 from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation
 from dragoman_protocols.errors import EmptyTextError, InvalidFieldError, ModelNotFoundError, RequestError
@@ -22,7 +20,17 @@ from dragoman_protocols.languages import AUTO, Codes
 from dragoman_protocols.messages import Answer, Request, error_answer, json_answer
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.openai.completion import ERRORS, Completion, TranslationChunks, end_of, error_body
-from dragoman_protocols.openai.types import MAX_STOPS, ChatRequest, Role, TermPair, TranslationOptions
+from dragoman_protocols.openai.types import (
+    MAX_STOPS,
+    ChatRequest,
+    ChatText,
+    MessageText,
+    Role,
+    TermPair,
+    TranslationOptions,
+    TranslationPair,
+)
+from dragoman_protocols.reading import Need, Peek, Reading, json_of, peek_of
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import TranslationRequest
 
@@ -36,17 +44,6 @@ CODES = Codes({}, {}, names=True)
 STARTED_S = int(time.time())
 """Answered as the models' time of creation."""
 
-_Peeked = derived_peek(
-    ChatRequest,
-    "model",
-    "messages.role",
-    "messages.content.text",
-    "translation_options.target_lang",
-    "translation_options.source_lang",
-)
-_PEEK = msgspec.json.Decoder(_Peeked)
-_READ = msgspec.json.Decoder(ChatRequest)
-
 
 class OpenAI(Api):
     """The API."""
@@ -59,20 +56,16 @@ class OpenAI(Api):
         return error_answer(error, ERRORS[error][0], error_body(error))
 
 
-def peek(request: Request, offer: Offer) -> Peek:
+def find(body: ChatText, offer: Offer) -> Peek:
     """The model; with options the pair and the text."""
-    body = read_json(request.body, _PEEK)
     if body.translation_options is None:
         return Peek((), sum(len(_text(message)) for message in body.messages), body.model)
-    if body.translation_options.target_lang is None:
-        raise InvalidFieldError("translation_options.target_lang is required")
     need = _need(body.messages, body.translation_options, offer)
-    return Peek((need,), need.characters, body.model)
+    return peek_of(need)._replace(model=body.model)
 
 
-def read(request: Request, site: Site) -> Translate | Chat:
+def call(body: ChatRequest, found: Peek, site: Site) -> Translate | Chat:
     """A translation, or a chat."""
-    body = read_json(request.body, _READ)
     if body.model not in site.models:
         raise model_not_found(body.model, site.models)
     if body.logprobs:
@@ -81,8 +74,8 @@ def read(request: Request, site: Site) -> Translate | Chat:
         raise InvalidFieldError(f"stop: at most {MAX_STOPS} strings, none of them empty")
     completion = Completion(body.model, body.includes_usage)
     if body.translation_options is None:
-        return Chat(_turns(body), _sampling(body), body.model, completion, bool(body.stream))
-    need = _need(body.messages, body.translation_options, site.offer)
+        return Chat(_turns(body), _sampling(body), found.characters, completion, bool(body.stream))
+    (need,) = found.needs
 
     def render(results: Results) -> Answer:
         result = results[0][0]
@@ -90,11 +83,9 @@ def read(request: Request, site: Site) -> Translate | Chat:
 
     return Translate(
         (_translation(need, body.translation_options),),
-        need.characters,
+        found.characters,
         render,
-        (need,),
         TranslationChunks(completion) if body.stream else None,
-        model=body.model,
     )
 
 
@@ -122,14 +113,14 @@ def _card(model: str) -> dict[str, Any]:
     return {"id": model, "object": "model", "created": STARTED_S, "owned_by": "dragoman"}
 
 
-def _text(message: Any) -> str:
+def _text(message: MessageText) -> str:
     content = message.content
     if isinstance(content, str):
         return content
     return "".join(part.text or "" for part in content or ())
 
 
-def _need(messages: Sequence[Any], options: Any, offer: Offer) -> Need:
+def _need(messages: Sequence[MessageText], options: TranslationPair, offer: Offer) -> Need:
     """The pair, and the last message of the user."""
     texts = [_text(message) for message in messages if message.role == USER]
     if not texts:
@@ -192,6 +183,7 @@ def _sampling(body: ChatRequest) -> Sampling:
 
 
 API = OpenAI()
+READING = Reading(json_of(ChatText), find, call, json_of(ChatRequest))
 _MODELS = "/v1/models"
 ENDPOINTS = (
     Endpoint(
@@ -199,8 +191,7 @@ ENDPOINTS = (
         Kind.TRANSLATE,
         "/v1/chat/completions",
         frozenset({"POST"}),
-        peek=peek,
-        read=read,
+        reading=READING,
         operation=Operation(
             "With `translation_options`: translate the last user message. Otherwise: chat with the model.",
             {JSON_TYPE: ChatRequest},

@@ -6,6 +6,7 @@ https://www.alibabacloud.com/help/en/model-studio/machine-translation (Qwen-MT).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -29,14 +30,27 @@ class Role(StrEnum):
     ASSISTANT = "assistant"
 
 
-class ContentPart(Struct):
+class PartText(Struct):
+    """What a router reads of a `ContentPart`."""
+
+    text: str | None = None
+
+
+class ContentPart(PartText):
     """A part of a message; only text is supported."""
 
     type: Literal["text"]
     text: str
 
 
-class Message(Struct):
+class MessageText(Struct):
+    """What a router reads of a `Message`."""
+
+    role: str | None = None
+    content: str | Sequence[PartText] | None = None
+
+
+class Message(MessageText):
     """One message of a chat."""
 
     role: Role
@@ -50,7 +64,14 @@ class TermPair(Struct):
     target: TermText
 
 
-class TranslationOptions(Struct, forbid_unknown_fields=True):
+class TranslationPair(Struct):
+    """What a router reads of `TranslationOptions`."""
+
+    target_lang: str
+    source_lang: str | None = None
+
+
+class TranslationOptions(TranslationPair, forbid_unknown_fields=True):
     """Makes the last message a text to translate."""
 
     target_lang: Annotated[str, Meta(min_length=1, description="English name or BCP-47 tag of the language")]
@@ -72,10 +93,17 @@ class ResponseFormat(Struct):
     type: Literal["text"]
 
 
-class ChatRequest(Struct):
-    """The body of `POST /v1/chat/completions`. Other fields of OpenAI's are ignored."""
+class ChatText(Struct):
+    """What a router reads of the body of `POST /v1/chat/completions`."""
 
     model: Annotated[str, Meta(description="name of the deployment")]
+    messages: Sequence[MessageText]
+    translation_options: TranslationPair | None = None
+
+
+class ChatRequest(ChatText):
+    """The body of `POST /v1/chat/completions`. Other fields of OpenAI's are ignored."""
+
     messages: Annotated[list[Message], Meta(min_length=1, description="the last one is the user's")]
     translation_options: Annotated[
         TranslationOptions | None, Meta(description="translate instead of chatting")

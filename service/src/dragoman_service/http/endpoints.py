@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from dragoman_contract.routing import GLOSSARIES_HEADER, ROUTER_HEADER
 from dragoman_http.bodies import ClientGoneError, read_body
 from dragoman_http.exchange import Exchange
-from dragoman_protocols.calls import Detect, Events, Results, Translate, TranslateFile
+from dragoman_protocols.calls import Events, Results, Translate, TranslateFile
 from dragoman_protocols.chat import Chat
 from dragoman_protocols.detection import detect
 from dragoman_protocols.endpoints import Endpoint, Kind
@@ -219,15 +219,14 @@ class Endpoints:
             usage = Usage(self._answering.translated[endpoint.api.name])
             site = replace(self._site, ready=ready, usage=usage)
             return endpoint.respond(request, site)
-        assert endpoint.read is not None
-        call = endpoint.read(request, self._site)
-        assert isinstance(call, Detect)
+        assert endpoint.detect is not None
+        call = endpoint.detect(request, self._site)
         return call.render([detect(text, call.among) for text in call.texts])
 
     def _read(self, exchange: Exchange) -> Work | Awaitable[Work]:
         """The work of a request; raises `CallerError`."""
-        assert exchange.endpoint.read is not None
-        call = exchange.endpoint.read(exchange.request, self._site)
+        assert exchange.endpoint.reading is not None
+        call = exchange.endpoint.reading.read(exchange.request, self._site)
         if isinstance(call, Chat):
             return ChatWork(call)
         assert isinstance(call, Translate)
@@ -264,8 +263,8 @@ class Endpoints:
             if request.is_multipart:
                 request.upload = read_form(request.header(b"content-type"), request.body, keep_file=True)
                 request.body = b""
-            assert endpoint.read is not None
-            call = endpoint.read(request, self._site)
+            assert endpoint.reading is not None
+            call = endpoint.reading.read(request, self._site)
             assert isinstance(call, TranslateFile)
             return call
 

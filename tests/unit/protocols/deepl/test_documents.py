@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dragoman_protocols.calls import Need, Peek, TranslateFile
+from dragoman_protocols.calls import TranslateFile
 from dragoman_protocols.deepl import documents
 from dragoman_protocols.deepl.documents import CANCELLED, state_json
 from dragoman_protocols.documents import Document, State
@@ -16,6 +16,7 @@ from dragoman_protocols.errors import CallerError, InvalidFieldError, MalformedR
 from dragoman_protocols.messages import Request
 from dragoman_protocols.multipart import Upload, read_form
 from dragoman_protocols.offer import offer_of
+from dragoman_protocols.reading import Need, Peek
 from dragoman_protocols.site import Limits, Site
 
 SITE = Site(offer_of([()]), (), ("m",), Limits(3, 1_000_000))
@@ -36,13 +37,13 @@ def read(body: bytes, content_type: str = MULTIPART) -> TranslateFile:
     headers = [(b"content-type", content_type.encode("latin-1", "replace"))] if content_type else []
     request = Request("POST", "/v2/document", b"", headers)
     request.upload = read_form(request.header(b"content-type"), body, keep_file=True)
-    return documents.read(request, SITE)
+    return documents.READING.read(request, SITE)
 
 
 def test_a_file_comes_with_its_fields() -> None:
     call = read(form(part("target_lang", "DE"), part("file", "The weather is nice.", "a.html")))
     assert (call.name, call.content) == ("a.html", b"The weather is nice.")
-    assert (call.request.texts, call.request.target_lang, call.needs) == ((), "de", (Need(None, ("de",)),))
+    assert (call.request.texts, call.request.target_lang, call.request.source_lang) == ((), "de", None)
 
 
 def tmx(*segments: str) -> str:
@@ -82,9 +83,8 @@ def test_a_router_peeks_the_pair_the_glossaries_and_a_sample() -> None:
     fields = {"target_lang": ["DE"], "source_lang": ["EN"], "glossary_id": ["a"]}
     upload = Upload(fields, "Hello", "a.txt", b"Hello")
     request = Request("POST", "/v2/document", b"", [], upload=upload)
-    peeked = documents.peek(request, SITE.offer)
+    peeked = documents.READING.peek(request, SITE.offer)
     assert peeked == Peek((Need("en", ("de",)),), 0, glossary_ids=("a",), sample="Hello")
-    assert documents.read(request, SITE).peek() == peeked
 
 
 @pytest.mark.parametrize("name", ["a", "", None])
@@ -95,14 +95,21 @@ def test_a_name_of_its_own_wins(name: str | None) -> None:
         assert (call.name, call.content) == ("b.txt", b"Hello")
 
 
+DE = part("target_lang", "DE")
+
+
 @pytest.mark.parametrize(
     ("body", "content_type", "message"),
     [
-        (form(), MULTIPART, "Parameter 'file' not specified"),
-        (form(part("file", "x")), MULTIPART, "Invalid file data"),
-        (form(part("file", "x", "")), MULTIPART, "Invalid file data"),
+        (form(DE), MULTIPART, "Parameter 'file' not specified"),
+        (form(DE, part("file", "x")), MULTIPART, "Invalid file data"),
+        (form(DE, part("file", "x", "")), MULTIPART, "Invalid file data"),
         (form(part("file", "x", "a.txt")), MULTIPART, "Parameter 'target_lang' not specified"),
-        (form(part("file", "x", "a.txt"), part("output_format", "pdf")), MULTIPART, "'output_format' not"),
+        (
+            form(DE, part("file", "x", "a.txt"), part("output_format", "pdf")),
+            MULTIPART,
+            "'output_format' not",
+        ),
         (b"x", MULTIPART, "the form cannot be read"),
         (form(part("file", "x", "a.txt")), "multipart/form-data", "no form with a file"),
         (b"{}", "application/json", "no form with a file"),

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_protocols.calls import Need, Peek, Translate
+from dragoman_protocols.calls import Translate
 from dragoman_protocols.deepl import glossaries, translate
 from dragoman_protocols.deepl.fields import Fields, bounded_fields, fields_of
 from dragoman_protocols.errors import CallerError, InvalidFieldError, MalformedRequestError
 from dragoman_protocols.messages import Request
 from dragoman_protocols.offer import offer_of
+from dragoman_protocols.reading import Need, Peek
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Formality, Format, Split, TranslationRequest, TranslationResult
 
@@ -29,7 +30,7 @@ def make_request(body: bytes, content_type: str = "application/json", query: str
 
 
 def call(**fields: Any) -> Translate:
-    return translate.read(make_request(json.dumps({**SMALLEST, **fields}).encode()), SITE)
+    return translate.READING.read(make_request(json.dumps({**SMALLEST, **fields}).encode()), SITE)
 
 
 def request_of(**fields: Any) -> TranslationRequest:
@@ -40,7 +41,8 @@ def request_of(**fields: Any) -> TranslationRequest:
 def test_the_smallest_request_leaves_all_to_the_deployment() -> None:
     found = call()
     assert found.requests == (TranslationRequest(("Hello",), "de", ignore_unsupported=True),)
-    assert found.peek() == Peek((Need(None, ("de",), ("Hello",)),), 5)
+    request = make_request(json.dumps(SMALLEST).encode())
+    assert translate.READING.peek(request, SITE.offer) == Peek((Need(None, ("de",), ("Hello",)),), 5)
 
 
 def test_each_field_reaches_the_core() -> None:
@@ -100,8 +102,11 @@ def test_a_form_says_the_same_as_json() -> None:
         ("ignore_tags", "x,y"),
         ("glossary_ids", ""),
     ]
-    found = translate.read(make_request(urlencode(form).encode(), f"{FORM}; charset=utf-8"), SITE)
-    assert found.needs == (Need(None, ("en-GB",), ("one & two", "", "drei+ü")),)
+    request = make_request(urlencode(form).encode(), f"{FORM}; charset=utf-8")
+    found = translate.READING.read(request, SITE)
+    assert translate.READING.peek(request, SITE.offer).needs == (
+        Need(None, ("en-GB",), ("one & two", "", "drei+ü")),
+    )
     assert found.requests == (
         TranslationRequest(
             ("one & two", "drei+ü"),
@@ -114,14 +119,14 @@ def test_a_form_says_the_same_as_json() -> None:
 
 
 def test_a_form_may_be_sent_without_escapes() -> None:
-    found = translate.read(make_request("text=Füße&target_lang=DE".encode(), FORM), SITE)
+    found = translate.READING.read(make_request("text=Füße&target_lang=DE".encode(), FORM), SITE)
     assert found.requests[0].texts == ("Füße",)
 
 
 def test_without_a_body_the_query_counts_and_beside_one_it_does_not() -> None:
-    found = translate.read(make_request(b"", query="text=Hello&target_lang=DE"), SITE)
+    found = translate.READING.read(make_request(b"", query="text=Hello&target_lang=DE"), SITE)
     assert found.requests[0].texts == ("Hello",)
-    beside = translate.read(make_request(json.dumps(SMALLEST).encode(), query="target_lang=FR"), SITE)
+    beside = translate.READING.read(make_request(json.dumps(SMALLEST).encode(), query="target_lang=FR"), SITE)
     assert beside.requests[0].target_lang == "de"
 
 
@@ -134,7 +139,7 @@ def test_a_long_query_is_refused_where_it_is_not_for_a_translation() -> None:
 
 def test_blank_texts_are_none_of_the_cores_business() -> None:
     found = call(text=["", " \n"])
-    assert (found.requests, found.needs[0].texts, found.characters) == ((), ("", " \n"), 2)
+    assert (found.requests, found.characters) == ((), 2)
     answer = json.loads(found.render([]).body)
     assert [each["text"] for each in answer["translations"]] == ["", " \n"]
 
@@ -233,7 +238,7 @@ def test_invalid_values_get_deepls_messages(wrong: dict[str, Any], message: str)
 )
 def test_glossaries_keep_their_order(fields: dict[str, Any], named: tuple[str, ...]) -> None:
     found = call(source_lang="EN", **fields)
-    assert found.glossary_ids == found.peek().glossary_ids == named
+    assert found.glossary_ids == named
 
 
 @pytest.mark.parametrize(
@@ -275,7 +280,7 @@ LIKELY = st.fixed_dictionaries(
     optional=dict.fromkeys(NAMES[2:], VALUES),
 )
 READERS = [
-    lambda fields: translate.options(fields, translate.need_of(fields, SITE.offer, ("x",)), ()),
+    lambda fields: translate.call(fields, translate.find(fields, SITE.offer), SITE),
     glossaries.read_monolingual,
     glossaries.read_multilingual,
     glossaries.read_change,
