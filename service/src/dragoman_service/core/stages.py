@@ -48,8 +48,8 @@ class Observer:
     Called on the event loop, for every segment: methods must be fast and must not raise.
     """
 
-    def count(self, metric: Metric, *labels: str, amount: int = 1) -> None:
-        """Add to a counter of `metric_definitions`."""
+    def count(self, metric: Metric, *labels: str) -> None:
+        """Add one to a counter of `metric_definitions`."""
 
     def segment(
         self, pair: Pair, duration_s: float, prompt_tokens: int, output_tokens: int, origin: Origin

@@ -128,16 +128,16 @@ class Metrics(Observer):
         self._export(GLOSSARY_TERMS, lambda: glossary.terms)
         self._export(GLOSSARY_STALE, lambda: bool(glossary.problem))
 
-    def count(self, metric: Metric, *labels: str, amount: int = 1) -> None:
-        """Add to a counter."""
-        self._series(metric, *labels).inc(amount)
+    def count(self, metric: Metric, *labels: str) -> None:
+        """Add one to a counter."""
+        self._series(metric, *labels).inc()
 
     def translated(self, pair: Pair | None, texts: int, latency_s: float, api: str) -> None:
         """Count a request that was answered; `pair` is None if it was no translation."""
         labels = self._labels(pair, api)
-        self.count(REQUESTS, *labels, "ok")
+        self._series(REQUESTS, *labels, "ok").inc()
         self._series(REQUEST_SECONDS, *labels).observe(latency_s)
-        self.count(TEXTS, amount=texts)
+        self._series(TEXTS).inc(texts)
 
     def refused(self, pair: Pair | None, error: RequestError, api: str) -> None:
         """Count a request that was answered with an error; `pair` is None if it is not known."""
@@ -157,10 +157,10 @@ class Metrics(Observer):
         if self._learn is not None:
             self._learn(pair, prompt_tokens, output_tokens)
         _, *languages = self._labels(pair, origin.api)
-        self.count(SEGMENTS, *languages)
+        self._series(SEGMENTS, *languages).inc()
         self._series(SEGMENT_SECONDS, *languages).observe(duration_s)
-        self.count(PROMPT_TOKENS, *languages, amount=prompt_tokens)
-        self.count(OUTPUT_TOKENS, *languages, amount=output_tokens)
+        self._series(PROMPT_TOKENS, *languages).inc(prompt_tokens)
+        self._series(OUTPUT_TOKENS, *languages).inc(output_tokens)
 
     def generation_started(self, sequences: int) -> Generation:
         """A generation starts."""

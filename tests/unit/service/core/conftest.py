@@ -26,7 +26,7 @@ class Counts(Observer):
         self.apis: set[str] = set()
         self.segments = self.tokens = 0
 
-    def count(self, metric: Metric, *labels: str, amount: int = 1) -> None:
+    def count(self, metric: Metric, *labels: str) -> None:
         self._labels[metric].append(" ".join(labels))
 
     def of(self, metric: Metric) -> list[str]:
