@@ -8,7 +8,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from dragoman_kube.objects import Key
+from dragoman_kube.kinds import SECRET, SERVICE
+from dragoman_kube.objects import Key, owner_reference
+from dragoman_kube.times import timestamp
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, parse
 from dragoman_operator.observed.drift import signed
 from dragoman_operator.observed.snapshot import CHILD_KINDS, Observed
@@ -79,6 +81,7 @@ def stored(manifest: dict[str, Any]) -> dict[str, Any]:
     """A manifest as the API server returns it: numbered, with defaults and fields of other clients."""
     result = copy.deepcopy(manifest)
     result["metadata"] |= {"uid": f"uid-of-{manifest['kind']}", "resourceVersion": "1", "generation": 1}
+    result["metadata"]["creationTimestamp"] = timestamp(NOW)
     result["metadata"]["annotations"]["deployment.kubernetes.io/revision"] = "1"
     return result
 
@@ -93,6 +96,8 @@ def make_observed(
             children[kind] = stored(signed(manifest))
             if kind.name == "Deployment":
                 children[kind]["status"] = {"observedGeneration": 1} | status
+    if SERVICE in children:
+        children[SECRET] = {"metadata": {"ownerReferences": [owner_reference(children[SERVICE])]}}
     assert [kind for kind in children if kind in CHILD_KINDS] == [k for k in CHILD_KINDS if k in children]
     return Observed(NOW, children, tuple(pods))
 

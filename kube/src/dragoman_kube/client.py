@@ -88,7 +88,7 @@ class KubeClient:
 
         Without `namespace` in all namespaces.
         """
-        attempted = f"list {kind.plural} in {namespace or 'all namespaces'}"
+        attempted = _list_of(kind, namespace)
         accept = METADATA_LIST if metadata_only else JSON
         selectors = _selectors(labels, fields)
         items: list[Manifest] = []
@@ -141,15 +141,41 @@ class KubeClient:
             GoneError: `resource_version` has expired.
             ClusterError: The request failed, or the connection broke.
         """
-        attempted = f"watch {kind.plural} in {namespace or 'all namespaces'}"
+        deadline = asyncio.get_running_loop().time() + timeout_s + SILENCE_S
+        selectors = _selectors(labels, fields)
+        async with self._watching(
+            kind, namespace, resource_version, selectors, timeout_s, deadline
+        ) as response:
+            rest = b""
+            while True:
+                async with asyncio.timeout_at(deadline):
+                    chunk = await response.content.readany()
+                if not chunk:
+                    return
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    if line:
+                        yield _event(_watch_of(kind, namespace), line)
+
+    @asynccontextmanager
+    async def _watching(
+        self,
+        kind: Kind,
+        namespace: str,
+        resource_version: str,
+        selectors: Query,
+        timeout_s: float,
+        deadline: float,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """A watch that the server has accepted, open within the context."""
+        attempted = _watch_of(kind, namespace)
         query = [
-            *_selectors(labels, fields),
+            *selectors,
             ("watch", "true"),
             ("allowWatchBookmarks", "true"),
             ("resourceVersion", resource_version),
             ("timeoutSeconds", str(max(1, int(timeout_s)))),
         ]
-        deadline = asyncio.get_running_loop().time() + timeout_s + SILENCE_S
         try:
             async with asyncio.timeout_at(deadline):
                 response = await self._send("GET", kind.path(namespace), query, {"Accept": JSON}, None)
@@ -157,20 +183,29 @@ class KubeClient:
                 if response.status >= 400:
                     async with asyncio.timeout_at(deadline):
                         raise error_of(attempted, response.status, await response.read())
-                rest = b""
-                while True:
-                    async with asyncio.timeout_at(deadline):
-                        chunk = await response.content.readany()
-                    if not chunk:
-                        return
-                    *lines, rest = (rest + chunk).split(b"\n")
-                    for line in lines:
-                        if line:
-                            yield _event(attempted, line)
+                yield response
             finally:
                 _close(response)
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             raise UnavailableError(attempted, _cause(error)) from error
+
+    async def check_readable(self, kind: Kind, namespace: str = "", *, labels: str = "") -> None:
+        """List one object and open a watch, which is closed at once.
+
+        Raises:
+            RefusedError: The kind may not be listed or watched.
+            ClusterError: A request failed.
+        """
+        selectors = _selectors(labels, "")
+        query = [*selectors, ("limit", "1")]
+        found = await self.request("GET", kind.path(namespace), _list_of(kind, namespace), query=query)
+        try:
+            version = str(found["metadata"]["resourceVersion"])
+        except (KeyError, TypeError) as error:
+            raise UnavailableError(_list_of(kind, namespace), "the response is not a list") from error
+        deadline = asyncio.get_running_loop().time() + self._timeout_s
+        async with self._watching(kind, namespace, version, selectors, 1.0, deadline):
+            """The server has accepted the watch."""
 
     async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
         """Create an object in the namespace of its metadata.
@@ -355,6 +390,14 @@ async def connect(
 def _target(kind: Kind, key: Key, subresource: str) -> str:
     target = f"{kind.name} {key}"
     return f"{subresource} of {target}" if subresource else target
+
+
+def _list_of(kind: Kind, namespace: str) -> str:
+    return f"list {kind.plural} in {namespace or 'all namespaces'}"
+
+
+def _watch_of(kind: Kind, namespace: str) -> str:
+    return f"watch {kind.plural} in {namespace or 'all namespaces'}"
 
 
 def _selectors(labels: str, fields: str) -> list[tuple[str, str]]:

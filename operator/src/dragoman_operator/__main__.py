@@ -63,9 +63,7 @@ async def operate(settings: Settings) -> None:
         try:
             await runtime.serve()
             await kopf.operator(
-                registry=handlers.registry(
-                    runtime.cache, runtime.queue.add, runtime.check.relisted, runtime.start, runtime.stop
-                ),
+                registry=handlers.registry(runtime.changed, runtime.start, runtime.stop),
                 settings=handlers.settings(),
                 clusterwide=not settings.namespaces,
                 namespaces=runtime.namespaces,

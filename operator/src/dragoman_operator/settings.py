@@ -71,7 +71,8 @@ class Settings(CommandSettings):
         300,
         gt=0,
         le=86400,
-        description="Seconds after which a TranslationDeployment is reconciled again, even without a change.",
+        description="Seconds after which a TranslationDeployment is reconciled again, even without a change, and the "
+        "watched Kubernetes objects are listed again.",
     )
     workers: int = Field(
         8, ge=1, le=64, description="Maximum number of TranslationDeployments that are reconciled at once."

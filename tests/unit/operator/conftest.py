@@ -1,32 +1,23 @@
-"""The builders as fixtures, for the tests of the controller."""
+"""A cluster in memory, with the operator's reconciler over it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
-from tests.support import deployments
-
-from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.resources.children import Defaults
+from tests.support.operator_world import World
 
 
 @pytest.fixture
-def defaults() -> Defaults:
-    return deployments.DEFAULTS
+async def make_world() -> AsyncIterator[Callable[..., World]]:
+    """Makes the operator's reconciler over a cluster in memory with these objects."""
+    made: list[World] = []
 
+    def make(*objects: dict[str, Any], **more: Any) -> World:
+        made.append(World(*objects, **more))
+        return made[-1]
 
-@pytest.fixture
-def make_td() -> Callable[..., TranslationDeployment]:
-    return deployments.make_td
-
-
-@pytest.fixture
-def make_pod() -> Callable[..., dict[str, Any]]:
-    return deployments.make_pod
-
-
-@pytest.fixture
-def make_body() -> Callable[..., dict[str, Any]]:
-    return deployments.make_body
+    yield make
+    for world in made:
+        await world.aclose()

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from tests.support.deployments import make_pod
 
 from dragoman_kube.objects import Key
 from dragoman_operator.controller.downloads import MAX_CHARS, Downloads, download_of, is_downloading
 from dragoman_operator.observed.snapshot import Download
 
 KEY = Key("default", "demo")
-MakePod = Callable[..., dict[str, Any]]
 
 
 def downloading(pod: dict[str, Any], state: str = "running", address: str = "127.0.0.1") -> dict[str, Any]:
@@ -25,7 +24,7 @@ def downloading(pod: dict[str, Any], state: str = "running", address: str = "127
 
 
 @pytest.mark.parametrize("state", ["waiting", "terminated"])
-def test_only_a_running_init_container_downloads(make_pod: MakePod, state: str) -> None:
+def test_only_a_running_init_container_downloads(state: str) -> None:
     assert is_downloading(downloading(make_pod("a")))
     assert not is_downloading(downloading(make_pod("a"), state))
     assert not is_downloading(downloading(make_pod("a"), address=""))
@@ -46,7 +45,7 @@ def test_an_answer_is_one_line_of_bounded_length() -> None:
     assert len(download_of(b'{"reason": "%s"}' % (b"x" * 9999)).sentence) == MAX_CHARS
 
 
-async def test_a_change_is_enqueued_once(make_pod: MakePod) -> None:
+async def test_a_change_is_enqueued_once() -> None:
     state = {"reason": "downloading the model: 43% of 3.20 GB, 110 MB/s"}
     pods = [downloading(make_pod("a"))]
     enqueued: list[Key] = []
@@ -72,7 +71,7 @@ async def test_a_change_is_enqueued_once(make_pod: MakePod) -> None:
         assert downloads.progress == {}
 
 
-async def test_a_malformed_answer_is_ignored_and_the_other_pods_are_read(make_pod: MakePod) -> None:
+async def test_a_malformed_answer_is_ignored_and_the_other_pods_are_read() -> None:
     """JSON that is nested too deeply raises no ValueError."""
     pages = iter(["[" * 10_000, '{"reason": "downloading"}'])
     first, second = downloading(make_pod("a")), downloading(make_pod("b"))
@@ -91,7 +90,7 @@ async def test_a_malformed_answer_is_ignored_and_the_other_pods_are_read(make_po
         assert list(downloads.progress.values()) == [Download("downloading")]
 
 
-async def test_a_pod_that_does_not_answer_is_ignored(make_pod: MakePod, unused_tcp_port: int) -> None:
+async def test_a_pod_that_does_not_answer_is_ignored(unused_tcp_port: int) -> None:
     async with aiohttp.ClientSession() as http:
         downloads = Downloads(
             http, lambda: [(KEY, downloading(make_pod("a")))], lambda _: None, 2.0, unused_tcp_port

@@ -12,7 +12,7 @@ from dragoman_operator.autoscaling.decision.values import ReplicaSample
 from dragoman_operator.autoscaling.inputs import samples_of
 from dragoman_operator.autoscaling.starts import Starts
 from dragoman_operator.autoscaling.writes import MAX_COST, deletion_cost
-from dragoman_operator.observed.snapshot import EnginePod, engine_pods, own_pods, own_replica_sets
+from dragoman_operator.observed.snapshot import EnginePod, engine_pods
 from dragoman_operator.scraping.values import EngineMetrics, Reading, TotalLoad
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "demo-1", "uid": "rs", "controller": True}
@@ -171,23 +171,3 @@ MALFORMED: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("pod", MALFORMED.values(), ids=MALFORMED)
 def test_malformed_pod_is_no_replica_and_no_failure(pod: dict[str, Any]) -> None:
     assert [found.name for found in engine_pods([pod, manifest("a")])] == ["a"]
-
-
-def test_only_pods_of_our_deployments_replica_sets_are_ours() -> None:
-    theirs = owned(manifest("theirs"), uid="other")
-    bare, job = manifest("bare"), owned(manifest("job"), kind="Job")
-    not_controlled = owned(manifest("not-controlled"), controller=False)
-    ours = owned(manifest("ours"))
-    pods = [theirs, bare, job, not_controlled, {}, ours]
-    assert own_pods(pods, {"rs"}) == [ours]
-
-
-def test_only_replica_sets_of_our_deployment_are_ours() -> None:
-    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "uid": "d", "controller": True}
-    ours = {"metadata": {"uid": "rs", "ownerReferences": [owner]}}
-    theirs = {"metadata": {"uid": "other", "ownerReferences": [owner | {"uid": "e"}]}}
-    bare: dict[str, Any] = {"metadata": {"uid": "bare"}}
-    of_td = {"apiVersion": "dragoman.io/v1alpha1", "kind": "TranslationDeployment", "controller": True}
-    deployment = {"metadata": {"uid": "d", "ownerReferences": [of_td | {"uid": "td"}]}}
-    assert own_replica_sets(deployment, [theirs, bare, ours, {}]) == [ours]
-    assert own_replica_sets(None, [ours]) == []

@@ -21,14 +21,13 @@ from aiohttp import web
 from kopf._cogs.aiokits.aiotoggles import ToggleSet
 
 from dragoman_kube.kinds import CRD, EVENT, NAMESPACE, POD, Kind
-from dragoman_kube.objects import Key
 from dragoman_operator.controller import handlers
-from dragoman_operator.controller.cache import CACHED_KINDS, Cache
+from dragoman_operator.controller.watches import MIRRORED_KINDS
 from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT
 
 OBJECTS, PODS = TRANSLATION_DEPLOYMENT.plural, POD.plural
 KINDS = {OBJECTS: TRANSLATION_DEPLOYMENT, PODS: POD}
-SERVED = (*CACHED_KINDS, NAMESPACE, EVENT, CRD)
+SERVED = (*MIRRORED_KINDS, NAMESPACE, EVENT, CRD)
 """kopf discovers the kinds of namespaces, events and CRDs in any case."""
 KOPFS_FINALIZER = "kopf.zalando.org/KopfFinalizerMarker"
 OURS = "dragoman.io/never-set"
@@ -333,9 +332,7 @@ async def test_namespaces_are_read_after_the_startup(api: Api) -> None:
     assert set(api.namespaces) == {"ns"}
 
 
-async def test_operators_own_handlers_fill_the_cache_and_enqueue(
-    api: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_operators_own_handlers_report_each_change(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     async def login(**_: Any) -> kopf.ConnectionInfo:
         return kopf.ConnectionInfo(server=f"http://127.0.0.1:{api.port}")
 
@@ -343,15 +340,15 @@ async def test_operators_own_handlers_fill_the_cache_and_enqueue(
         return None
 
     monkeypatch.setattr(handlers, "login", login)
-    cache, enqueued, relisted = Cache(), list[Key](), list[None]()
-    demo = Key("ns", "demo")
-    found = api.add(OBJECTS, "demo")
-    registry = handlers.registry(cache, enqueued.append, lambda: relisted.append(None), nothing, nothing)
+    changes: list[tuple[str | None, Any]] = []
+    found = api.add(OBJECTS, "demo", managedFields=[{"manager": "kubectl"}])
+    registry = handlers.registry(lambda change, body: changes.append((change, body)), nothing, nothing)
     async with operator(registry, handlers.settings()):
-        await until(lambda: enqueued == [demo] and OBJECTS in api.watches)
-        assert len(relisted) == 1
-        assert (cache.get(TRANSLATION_DEPLOYMENT, demo) or {})["kind"] == "TranslationDeployment"
+        await until(lambda: changes and OBJECTS in api.watches)
         assert PODS not in api.watches, "kopf watches nothing else"
         api.watches[OBJECTS].put_nowait({"type": "DELETED", "object": found})
-        await until(lambda: cache.get(TRANSLATION_DEPLOYMENT, demo) is None)
+        await until(lambda: len(changes) == 2)
+    assert [change for change, _ in changes] == [None, "DELETED"]
+    del found["metadata"]["managedFields"]
+    assert changes[0][1] == changes[1][1] == found
     assert api.writes == []

@@ -14,6 +14,7 @@ from dragoman_kube.kinds import (
     DISRUPTION_BUDGET,
     HPA,
     NETWORK_POLICY,
+    SECRET,
     SERVICE,
     SERVICE_ACCOUNT,
     Kind,
@@ -35,7 +36,11 @@ def foreign(observed: Observed, kind: Kind, *owners: dict[str, Any]) -> Observed
 
 def test_everything_is_made_in_order() -> None:
     found = planned(make_td(), make_observed())
-    assert [change.kind for change in found.changes] == [kind for kind in CHILD_KINDS if kind is not HPA]
+    assert [change.kind for change in found.changes] == [
+        *(kind for kind in CHILD_KINDS if kind not in (HPA, DEPLOYMENT)),
+        SECRET,
+        DEPLOYMENT,
+    ]
     assert set(causes(found).values()) == {"missing"}
 
 
@@ -80,7 +85,8 @@ def test_deletion_is_repaired(kind: Kind) -> None:
     td = make_td(**SCALED_BY_HPA)
     observed = make_observed(td)
     left = {other: child for other, child in observed.children.items() if other != kind}
-    assert causes(planned(td, replace(observed, children=left))) == {kind.name: "missing"}
+    repaired = [kind.name, *(["Secret"] if kind in (SERVICE, SECRET) else [])]
+    assert causes(planned(td, replace(observed, children=left))) == dict.fromkeys(repaired, "missing")
 
 
 @pytest.mark.parametrize("lost", ["labels", "ownerReferences"])

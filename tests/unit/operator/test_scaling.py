@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 from tests.support.deployments import make_observed, make_td, shown
 
-from dragoman_kube.objects import Key
+from dragoman_kube.objects import Key, controller_of
 from dragoman_operator.api.scaling import Autoscaling, ratio
 from dragoman_operator.api.status import ConditionValue, encode_state
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
@@ -79,7 +79,7 @@ class World:
         )
         self.ticker = Ticker(
             {"autoscaler": self.autoscaler},
-            self.pods,
+            self.own_pods,
             self,  # type: ignore[arg-type]
             TICK_S,
             self.failures.append,
@@ -98,7 +98,11 @@ class World:
         assert view is not None
         return view
 
-    # The cache.
+    # The mirror.
+    def own_pods(self, key: Key, replica_sets: Collection[str]) -> list[dict[str, Any]] | None:
+        pods = self.pods(key)
+        return pods and [pod for pod in pods if (controller_of(pod) or {}).get("uid") in replica_sets]
+
     def pods(self, key: Key) -> list[dict[str, Any]] | None:
         assert key.name == "demo"
         if key.namespace in self.unknown:

@@ -147,7 +147,7 @@ class World:
         """The loop of one operator."""
         return Ticker(
             {"tuner": tuner},
-            lambda _: self.pods(),
+            lambda _, uids: self.pods(),
             self.metrics,
             TICK_S,
             self.failures.append,
@@ -231,7 +231,7 @@ async def test_autoscaling_and_tuning_share_one_scrape(world: World) -> None:
     autoscaler = Autoscaler(Mock(), Mock(load=lambda _: TotalLoad()), world.enqueued.append, TICK_S)
     autoscaler.view(td, {}, None, frozenset({"rs"}))
     parts: dict[str, Any] = {"autoscaler": autoscaler, "tuner": world.tuner}
-    ticker = Ticker(parts, lambda _: world.pods(), world.metrics, TICK_S, world.failures.append)
+    ticker = Ticker(parts, lambda _, uids: world.pods(), world.metrics, TICK_S, world.failures.append)
     for _ in range(13):
         world.now += TICK_S
         world.counted += TICK_S

@@ -8,7 +8,7 @@ from typing import Any
 from dragoman_kube.client import KubeClient
 from dragoman_kube.kinds import EVENT
 from dragoman_kube.mirror import Mirror
-from dragoman_operator.controller.runtime import MOUNT_EVENTS
+from dragoman_operator.controller.parts import MOUNT_EVENTS
 
 from .conftest import Server
 

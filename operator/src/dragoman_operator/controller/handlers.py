@@ -1,34 +1,26 @@
-"""kopf watches the TranslationDeployments; every change enqueues a key.
+"""kopf watches the TranslationDeployments and runs the hooks of start and end.
 
 The handler is `kopf.on.event` instead of create, update and resume, which store progress in annotations
 and finalizers of the object. A reconciliation compares all objects, so the event needs no details; nothing is written
 to the object, and a restart loses nothing. tests/unit/operator/test_kopf_limits.py tests the assumptions about kopf.
 
-kopf retries a refused list for ever, and calls no handler until then; so permissions are checked before its start.
+It is not one of kopf's indices: those wake the tasks of all objects for each object of the first list, so that the time
+grows with the square of their number. After a list that follows a broken watch, they also keep what was deleted.
 """
 
 from __future__ import annotations
 
-import asyncio
 import itertools
-import logging
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import kopf
 
 from dragoman_contract.kubernetes import GROUP
-from dragoman_kube.client import KubeClient
 from dragoman_kube.config import configuration
-from dragoman_kube.errors import ClusterError, NotFoundError, RefusedError
-from dragoman_kube.kinds import Kind
-from dragoman_kube.objects import Key, uid_of
-from dragoman_operator.controller.cache import CACHED_KINDS, Cache, label_of
+from dragoman_kube.errors import ClusterError
 from dragoman_operator.errors import OperatorError
 from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT, Manifest
-
-log = logging.getLogger(__name__)
 
 BACKOFF_S = 5.0
 """Seconds between attempts of one request, without an end: in an outage the operator exits when it loses its Lease."""
@@ -39,28 +31,18 @@ kopf operators, and others may need it on our objects."""
 
 
 def registry(
-    cache: Cache,
-    enqueue: Callable[[Key], None],
-    relisted: Callable[[], None],
+    changed: Callable[[str | None, Manifest], None],
     start: Callable[[], Awaitable[None]],
     stop: Callable[[], Awaitable[None]],
 ) -> kopf.OperatorRegistry:
-    """An index of TranslationDeployments; every change enqueues a key.
-
-    It is not one of kopf's: those wake the tasks of all objects for each object of the first list, so that the time
-    grows with the square of their number.
+    """The handlers.
 
     Args:
-        cache: Is bound to the index.
-        enqueue: Enqueues a key.
-        relisted: Called for each object from a list; a list does not show deletions.
+        changed: Called with the type of each watch event, None for an object from a list, and the object.
         start: Called before kopf lists anything; its exceptions end kopf.
         stop: Called when all watches have ended.
     """
     handlers = kopf.OperatorRegistry()
-
-    objects: dict[Key, list[Manifest]] = {}
-    cache.bind({TRANSLATION_DEPLOYMENT.plural: objects})
 
     @kopf.on.startup(registry=handlers, errors=kopf.ErrorsMode.PERMANENT)
     async def startup(**_: Any) -> None:
@@ -73,25 +55,12 @@ def registry(
     async def cleanup(**_: Any) -> None:
         await stop()
 
-    async def changed(
-        type: str | None, namespace: str | None, name: str, uid: str, body: kopf.Body, **_: Any
-    ) -> None:
-        key = Key(namespace or "", name)
-        # kopf handles objects of one name side by side: the deletion of one may follow the creation of the next.
-        bodies = [found for found in objects.pop(key, ()) if uid_of(found) != uid]
-        if type == "DELETED":
-            cache.forget(TRANSLATION_DEPLOYMENT, key, uid)
-        else:
-            metadata = {field: value for field, value in body["metadata"].items() if field != "managedFields"}
-            bodies.append({**body, "metadata": metadata})
-        if bodies:
-            objects[key] = bodies
-        if type is None:
-            relisted()
-        enqueue(key)
+    async def event(type: str | None, body: kopf.Body, **_: Any) -> None:
+        metadata = {field: value for field, value in body["metadata"].items() if field != "managedFields"}
+        changed(type, {**body, "metadata": metadata})
 
     group, _, version = TRANSLATION_DEPLOYMENT.api_version.rpartition("/")
-    kopf.on.event(group, version, TRANSLATION_DEPLOYMENT.plural, registry=handlers)(changed)
+    kopf.on.event(group, version, TRANSLATION_DEPLOYMENT.plural, registry=handlers)(event)
     kopf.on.login(registry=handlers)(login)
     return handlers
 
@@ -137,45 +106,3 @@ async def login(**_: Any) -> kopf.ConnectionInfo:
         private_key_path=loaded.key_file,
         proxy_url=loaded.proxy,
     )
-
-
-ADVICE = "grant the operator get, list and watch of it, as docs/how-to/install.md lists them"
-
-
-async def readable(kube: KubeClient, namespaces: Sequence[str]) -> list[str]:
-    """The managed namespaces in which every kind may be listed and watched.
-
-    Without `namespaces` the whole cluster must be readable.
-
-    Raises:
-        RefusedError: There is none.
-        ClusterError: The API server did not answer.
-    """
-    found: list[str] = []
-    refusal: RefusedError | None = None
-    for namespace in namespaces or ("",):
-        try:
-            await asyncio.gather(*(_watch_once(kube, kind, namespace) for kind in CACHED_KINDS))
-        except RefusedError as error:
-            refusal = RefusedError(error.attempted, f"{error.reason}; {ADVICE}", error.status, error.code)
-            if namespace:
-                log.warning("namespace %s is left out: %s", namespace, refusal)
-        else:
-            found.append(namespace)
-    if refusal is not None and not found:
-        raise refusal
-    return [namespace for namespace in found if namespace]
-
-
-async def _watch_once(kube: KubeClient, kind: Kind, namespace: str) -> None:
-    labels = label_of(kind)
-    attempted = f"list {kind.plural} in {namespace or 'all namespaces'}"
-    query = [("limit", "1"), ("labelSelector", labels)]
-    try:
-        found = await kube.request("GET", kind.path(namespace), attempted, query=query)
-        version = str(found["metadata"]["resourceVersion"])
-        async with aclosing(kube.watch(kind, namespace, version, labels=labels, timeout_s=1)) as events:
-            async for _ in events:
-                return
-    except NotFoundError as error:
-        log.warning("%s; it is not watched", error)

@@ -1,60 +1,34 @@
-"""The background tasks of the leading process, from acquiring the Lease to its release."""
+"""The life of the leading process, from acquiring the Lease to its release."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from itertools import chain
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 import aiohttp
-from aiohttp import web
-from prometheus_client import CollectorRegistry
-from prometheus_client.aiohttp import make_aiohttp_handler
 
-from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH
-from dragoman_contract.kubernetes import LABEL_COMPONENT, LABEL_PART_OF, PART_OF, ROUTER_COMPONENT
 from dragoman_kube.client import KubeClient
-from dragoman_kube.collection import Collection as ObjectCache
 from dragoman_kube.config import ServiceAccount, own_namespace
 from dragoman_kube.errors import ClusterError, UnavailableError
-from dragoman_kube.events import EventRecorder, EventWriter
-from dragoman_kube.kinds import EVENT, POD
-from dragoman_kube.list_watch import ListWatch
+from dragoman_kube.mirror import Mirror
 from dragoman_kube.objects import Key
 from dragoman_kube.work_queue import WorkQueue
-from dragoman_operator.api.labels import MANAGED_BY
-from dragoman_operator.autoscaling.loop import Autoscaler
-from dragoman_operator.autoscaling.writes import DeletionCosts, SpecReplicas
-from dragoman_operator.controller.cache import Cache, CacheCheck
-from dragoman_operator.controller.downloads import Downloads
-from dragoman_operator.controller.handlers import readable
 from dragoman_operator.controller.leadership import Leadership
+from dragoman_operator.controller.parts import assembled
+from dragoman_operator.controller.probes import health_app, metrics_app, served
 from dragoman_operator.controller.reconcile import Reconciler
-from dragoman_operator.controller.ticker import Ticker
-from dragoman_operator.controller.watches import WATCHED_KINDS, OwnedIndex, watches
+from dragoman_operator.controller.watches import feed, readable
 from dragoman_operator.errors import OperatorError
-from dragoman_operator.metrics import Metrics, ObjectCollector, ScalingCollector
-from dragoman_operator.observed.diagnosis import MOUNT_EVENT
+from dragoman_operator.metrics import Metrics
 from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT, Manifest
-from dragoman_operator.resources.children import Defaults
-from dragoman_operator.scraping.pods import PodMetrics
-from dragoman_operator.scraping.prometheus import PrometheusServers
-from dragoman_operator.scraping.routers import Routers
 from dragoman_operator.settings import Settings
-from dragoman_operator.tuning.loop import Tuner
 
 log = logging.getLogger(__name__)
 
-MAX_SCRAPE_S, MAX_SCRAPE_RATIO = 2.0, 0.4
-"""Timeout of a scrape, in seconds and as a ratio of a tick; the lower one applies."""
-COSTS_OBSERVED_S = 1.0
-"""Time for Kubernetes' controllers to observe deletion costs; longer than the lag of their watches."""
 CRD_RETRY_S = 2.0
-MOUNT_EVENTS = f"involvedObject.kind=Pod,reason={MOUNT_EVENT},type=Warning"
-ROUTERS = f"{LABEL_PART_OF}={PART_OF},{LABEL_COMPONENT}={ROUTER_COMPONENT}"
 
 
 class Runtime:
@@ -72,12 +46,11 @@ class Runtime:
         self._kube = kube
         self._metrics = metrics
         self._leadership = Leadership(kube, settings, settings.lease_namespace or own_namespace(), account)
-        self.cache = Cache()
+        self._mirror: Mirror | None = None
+        self._queue: WorkQueue[Key] = WorkQueue(settings.workers, expected=(OperatorError, ClusterError))
+        self._opened = AsyncExitStack()
         self.namespaces = list(settings.namespaces)
         """Namespaces for kopf to watch; `start` removes those that may not be read. Empty: all."""
-        self.queue: WorkQueue[Key] = WorkQueue(settings.workers, expected=(OperatorError, ClusterError))
-        self.check = CacheCheck(kube, self.cache, self.queue.add, settings.namespaces, settings.resync_s)
-        self._opened = AsyncExitStack()
         self.stopping = asyncio.Event()
         """Set when kopf should stop."""
         self.failure: BaseException | None = None
@@ -97,13 +70,13 @@ class Runtime:
         await self._opened.enter_async_context(metrics)
 
     async def start(self) -> None:
-        """Acquire the Lease, wait for the CRD, and start the tasks; kopf lists nothing before this returns."""
+        """Acquire the Lease, and start the tasks; kopf lists nothing before this returns.
+
+        Permissions are checked while another operator leads: the leader has no time to spend on them.
+        """
         try:
             self._opened.push_async_callback(self._leadership.release)
-            await self._leadership.acquire()
-            self._background(self._leadership.renew_forever())
-            await _until_served(self._kube)
-            self.namespaces[:] = await self._readable()
+            await self._lead()
             if left_out := set(self._settings.namespaces) - set(self.namespaces):
                 self._background(self._until_readable(sorted(left_out)))
             await self._work(self._kube.fenced(self._leadership.write_budget_s))
@@ -115,6 +88,18 @@ class Runtime:
             self.failure = self.failure or error
             raise
 
+    async def _lead(self) -> None:
+        """Acquire the Lease and renew it from then on, with the permissions checked."""
+        leading = asyncio.Event()
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._check_permissions(leading))
+                await self._leadership.acquire()
+                self._background(self._leadership.renew_forever())
+                leading.set()
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None
+
     async def stop(self) -> None:
         """Stop everything in reverse order; the Lease is released after the last write."""
         try:
@@ -122,6 +107,25 @@ class Runtime:
         finally:
             # Else kopf would wait for the task that waits for this.
             self.stopping.set()
+
+    def changed(self, change: str | None, body: Manifest) -> None:
+        """Store a TranslationDeployment that kopf reports; see `feed`."""
+        if self._mirror is not None:
+            feed(self._mirror, change, body)
+
+    async def _check_permissions(self, leading: asyncio.Event) -> None:
+        """Wait for the CRD, and find the namespaces that may be read; again at an interval until this process leads.
+
+        Raises:
+            RefusedError: There is none.
+        """
+        await _until_served(self._kube)
+        while True:
+            self.namespaces[:] = await self._readable()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._settings.resync_s):
+                    await leading.wait()
+                    return
 
     async def _readable(self) -> list[str]:
         """The managed namespaces that may be read.
@@ -150,93 +154,23 @@ class Runtime:
                 self.stopping.set()
 
     async def _work(self, kube: KubeClient) -> None:
-        settings, metrics, interval_s = self._settings, self._metrics, self._settings.autoscaling_interval_s
-        timeout_s = min(MAX_SCRAPE_S, interval_s * MAX_SCRAPE_RATIO)
+        """Start the parts; the queue begins once everything but the TranslationDeployments is listed."""
+        metrics, queue = self._metrics, self._queue
         # The sources have limits; connections to thousands of pods stay open.
         connector = aiohttp.TCPConnector(limit=0)
         http = await self._opened.enter_async_context(aiohttp.ClientSession(connector=connector))
-
-        def scale_from_zero(key: Key) -> None:
-            with ticker.guarded("autoscaler", key):
-                autoscaler.scale_from_zero(key)
-
-        load = Routers(http, scale_from_zero)
-        self._opened.push_async_callback(load.aclose)
-        token = settings.prometheus_token
-        prometheus = PrometheusServers(kube, http, settings.prometheus_url, token, timeout_s)
-        router_pods = ObjectCache()
-        autoscaler = Autoscaler(prometheus, load, self.queue.add, interval_s)
-        tuner = Tuner(self.queue.add, interval_s)
-        ticker = Ticker(
-            {"autoscaler": autoscaler, "tuner": tuner},
-            self.cache.readable_pods,
-            PodMetrics(http, timeout_s),
-            interval_s,
-            lambda part: metrics.failures.labels(part).inc(),
-        )
-        events = EventWriter(kube)
-        downloads = Downloads(http, lambda: self.cache.entries(POD), self.queue.add, MAX_SCRAPE_S)
-        reconciler = Reconciler(
-            kube,
-            self.cache,
-            Defaults(settings.cuda_image, settings.cpu_image, settings.prometheus_url, own_namespace()),
-            autoscaler,
-            SpecReplicas(kube),
-            tuner,
-            DeletionCosts(kube, http, MAX_SCRAPE_S, COSTS_OBSERVED_S) if settings.deletion_costs else None,
-            EventRecorder(events, MANAGED_BY, settings.identity),
-            self._mount_events(kube),
-            lambda: downloads.progress,
-            settings.resync_s,
-        )
-        await self._watch_children(kube)
-        metrics.depth.set_function(lambda: float(self.queue.depth))
-        metrics.tick.set_function(lambda: ticker.last_tick_s)
-        objects = ObjectCollector(
-            lambda: self.cache.entries(TRANSLATION_DEPLOYMENT), lambda: self.cache.entries(POD)
-        )
-        for collector in (ScalingCollector(autoscaler), objects):
+        parts = assembled(self._settings, kube, http, self.namespaces, queue, metrics)
+        self._opened.push_async_callback(parts.load.aclose)
+        for task in parts.tasks():
+            self._background(task)
+        await parts.mirror.synced()
+        self._mirror = parts.mirror
+        metrics.depth.set_function(lambda: float(queue.depth))
+        metrics.tick.set_function(lambda: parts.ticker.last_tick_s)
+        for collector in parts.collectors():
             metrics.registry.register(collector)
             self._opened.callback(metrics.registry.unregister, collector)
-        self._background(self.queue.run(measured(reconciler, metrics)))
-        self._background(events.run())
-        routers = ListWatch(
-            kube,
-            POD,
-            router_pods,
-            namespace=settings.router_namespace or own_namespace(),
-            labels=ROUTERS,
-            resync_s=settings.resync_s,
-        )
-        # At once, not at the next tick: the router's stream reports requests that wait for a first replica.
-        router_pods.listeners.append(lambda _before, _after: load.follow(router_pods.items.values()))
-        self._background(routers.run())
-        self._background(self.check.run())
-        self._background(ticker.run())
-        self._background(downloads.run())
-
-    async def _watch_children(self, kube: KubeClient) -> None:
-        """Watch what belongs to TranslationDeployments; all of it is listed once this returns."""
-        started = []
-        for kind in WATCHED_KINDS:
-            index = OwnedIndex(kind, self.queue.add, self.cache.forget)
-            self.cache.bind({kind.plural: index})
-            started += watches(kube, index, kind, self.namespaces)
-        for watch in started:
-            self._background(watch.run())
-        for watch in started:
-            await watch.listed.wait()
-
-    def _mount_events(self, kube: KubeClient) -> Callable[[], Iterable[Manifest]]:
-        """Watch Events about volumes. Without the permission a failure is only less well explained."""
-        caches = []
-        for namespace in self.namespaces or [""]:
-            caches.append(cache := ObjectCache())
-            watch = ListWatch(
-                kube, EVENT, cache, namespace=namespace, fields=MOUNT_EVENTS, resync_s=self._settings.resync_s
-            )
-            self._background(watch.run())
-        return lambda: chain.from_iterable(cache.items.values() for cache in caches)
+        self._background(queue.run(measured(Reconciler(parts.environment), metrics)))
 
     def _background(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a task until `stop`; its failure ends the process."""
@@ -288,43 +222,3 @@ def measured(
         return pause_s
 
     return timed
-
-
-def health_app(ready: Callable[[], bool]) -> web.Application:
-    """Probes: live while the event loop runs; ready once the API server has answered, also without the Lease."""
-
-    async def livez(_: web.Request) -> web.Response:
-        return web.Response(text="ok\n")
-
-    async def readyz(_: web.Request) -> web.Response:
-        if ready():
-            return web.Response(text="ok\n")
-        return web.Response(status=503, text="the API server has not answered about the Lease yet\n")
-
-    app = web.Application()
-    app.router.add_get(LIVE_PATH, livez)
-    app.router.add_get(READY_PATH, readyz)
-    return app
-
-
-def metrics_app(registry: CollectorRegistry) -> web.Application:
-    """The metrics in Prometheus' text format."""
-    app = web.Application()
-    app.router.add_get(METRICS_PATH, make_aiohttp_handler(registry))
-    return app
-
-
-@asynccontextmanager
-async def served(app: web.Application, host: str, port: int) -> AsyncIterator[None]:
-    """Serve `app` within the context.
-
-    Raises:
-        OSError: The address is not available.
-    """
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, host, port).start()
-        yield
-    finally:
-        await runner.cleanup()

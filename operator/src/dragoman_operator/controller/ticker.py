@@ -6,14 +6,14 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from dragoman_kube.objects import Key
 from dragoman_kube.work_queue import BACKOFF
 from dragoman_operator.autoscaling.loop import Autoscaler
-from dragoman_operator.observed.snapshot import EnginePod, Manifest, engine_pods, own_pods
+from dragoman_operator.observed.snapshot import EnginePod, Manifest, engine_pods
 from dragoman_operator.scraping.pods import PodMetrics
 from dragoman_operator.scraping.values import Scrape
 from dragoman_operator.tuning.loop import Tuner
@@ -33,15 +33,15 @@ class Ticker:
 
     Args:
         parts: The parts of the operator by name, in the order of evaluation.
-        pods: The pods with the label of an object, regardless of their owner; None if they may not be read. Then the
-            object is not evaluated: the number of its pods is not known.
+        pods: The pods of an object's ReplicaSets, given by their uids; None if pods may not be read. Then the object is
+            not evaluated: the number of its pods is not known.
         on_failure: Called with the name of the part for each unexpected failure of an object.
     """
 
     def __init__(
         self,
         parts: Mapping[str, Autoscaler | Tuner],
-        pods: Callable[[Key], Sequence[Manifest] | None],
+        pods: Callable[[Key, Collection[str]], Sequence[Manifest] | None],
         metrics: PodMetrics,
         interval_s: float,
         on_failure: Callable[[str], None],
@@ -77,8 +77,8 @@ class Ticker:
         self._failures = {known: last for known, last in self._failures.items() if known in found}
         due: dict[Key, Due] = {}
         for (name, key), each in found.items():
-            if key not in due and (pods := self._pods(key)) is not None:
-                due[key] = Due(engine_pods(own_pods(pods, each.replica_sets)), {})
+            if key not in due and (pods := self._pods(key, each.replica_sets)) is not None:
+                due[key] = Due(engine_pods(pods), {})
             if key in due:
                 due[key].parts[name] = each
         self._metrics.keep({pod.uid for one in due.values() for pod in one.pods})

@@ -1,92 +1,122 @@
-"""Children, ReplicaSets and pods: list-watches, and an index by the TranslationDeployment that they belong to.
+"""Which kinds the operator mirrors, whose reconciliation a change enqueues, and whether the kinds may be read.
 
-kopf watches TranslationDeployments only: it runs tasks for each object, which cost most of the time and memory when it
-watched these as well, six for each TranslationDeployment.
+kopf watches TranslationDeployments only, and feeds them into the mirror: it runs tasks for each object, which cost most
+of the time and memory when it watched the children as well, six for each TranslationDeployment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import inf
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
 
 from dragoman_contract.kubernetes import LABEL_DEPLOYMENT
 from dragoman_kube.client import KubeClient
-from dragoman_kube.collection import Collection as ObjectCache
+from dragoman_kube.collection import Listener
+from dragoman_kube.errors import NotFoundError, RefusedError
 from dragoman_kube.kinds import POD, REPLICA_SET, Kind
-from dragoman_kube.list_watch import ListWatch
-from dragoman_kube.objects import Key, key_of, labels_of, uid_of
-from dragoman_operator.observed.snapshot import CHILD_KINDS, Manifest
+from dragoman_kube.mirror import Mirror
+from dragoman_kube.objects import Key, key_of, labels_of
+from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYMENT, Manifest
 
-WATCHED_KINDS = (*CHILD_KINDS, REPLICA_SET, POD)
+log = logging.getLogger(__name__)
+
+MIRRORED_KINDS = (TRANSLATION_DEPLOYMENT, *CHILD_KINDS, REPLICA_SET, POD)
+MAX_CHECKS = 16
+"""Kinds whose permissions are checked at once."""
+ADVICE = "grant the operator get, list and watch of it, as docs/how-to/install.md lists them"
 
 
-class OwnedIndex(Mapping[Key, Iterable[Manifest]]):
-    """The objects of one kind, by their TranslationDeployment.
+def follow(mirror: Mirror, enqueue: Callable[[Key], None]) -> None:
+    """Mirror all kinds; `enqueue` is called with each TranslationDeployment that a change concerns."""
+    for kind in MIRRORED_KINDS:
+        watched = kind is not TRANSLATION_DEPLOYMENT
+        mirror.follow(kind, _enqueuing(kind, enqueue), labels=_selector(kind), watched=watched)
 
-    Args:
-        enqueue: Called with the key of each TranslationDeployment that a change concerns.
-        forget: Called with namespace, name and uid of an object that was deleted or lost our label.
-    """
 
-    def __init__(
-        self, kind: Kind, enqueue: Callable[[Key], None], forget: Callable[[Kind, Key, str], None]
-    ) -> None:
-        self._kind = kind
-        self._enqueue = enqueue
-        self._forget = forget
-        self._objects: dict[Key, dict[str, Manifest]] = {}
+def _selector(kind: Kind) -> str:
+    """Label selector of the objects of a kind; empty for all."""
+    return "" if kind is TRANSLATION_DEPLOYMENT else LABEL_DEPLOYMENT
 
-    def note(self, before: Manifest | None, after: Manifest | None) -> None:
-        """Store a change of one object; the listener of a cache."""
-        if before is not None:
-            self._remove(before)
-            if after is None or uid_of(after) != uid_of(before):
-                self._forget(self._kind, key_of(before), uid_of(before))
-        if after is not None:
-            # Nearly half of the memory of an object; who owns fields is enough to know.
-            for entry in after["metadata"].get("managedFields") or ():
-                entry.pop("fieldsV1", None)
-            self._objects.setdefault(_owner_of(after), {})[uid_of(after)] = after
+
+def _enqueuing(kind: Kind, enqueue: Callable[[Key], None]) -> Listener:
+    def changed(before: Manifest | None, after: Manifest | None) -> None:
         for found in (before, after):
-            if found is not None:
-                self._enqueue(_owner_of(found))
-                if self._kind in CHILD_KINDS:
-                    # The label may name another object.
-                    self._enqueue(key_of(found))
+            if found is None:
+                continue
+            if (named := _deployment_of(kind, found)) is not None:
+                enqueue(named)
+            if kind in CHILD_KINDS:
+                # Its label may name another object.
+                enqueue(key_of(found))
 
-    def _remove(self, found: Manifest) -> None:
-        owner = _owner_of(found)
-        owned = self._objects.get(owner, {})
-        owned.pop(uid_of(found), None)
-        if not owned:
-            self._objects.pop(owner, None)
-
-    def __getitem__(self, key: Key) -> Iterable[Manifest]:
-        return self._objects[key].values()
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self._objects)
-
-    def __len__(self) -> int:
-        return len(self._objects)
+    return changed
 
 
-def _owner_of(found: Manifest) -> Key:
-    return Key(found["metadata"]["namespace"], labels_of(found)[LABEL_DEPLOYMENT])
+def _deployment_of(kind: Kind, found: Manifest) -> Key | None:
+    """The TranslationDeployment that an object is, or that its label names."""
+    if kind is TRANSLATION_DEPLOYMENT:
+        return key_of(found)
+    name = labels_of(found).get(LABEL_DEPLOYMENT)
+    return Key(key_of(found).namespace, name) if name else None
 
 
-def watches(kube: KubeClient, index: OwnedIndex, kind: Kind, namespaces: Sequence[str]) -> list[ListWatch]:
-    """The list-watches that fill an index, one for each namespace; without `namespaces` one for all.
+def labelled(mirror: Mirror, kind: Kind) -> Iterator[tuple[Key, Manifest]]:
+    """The mirrored objects of a kind, by the TranslationDeployment that they are or that their label names."""
+    for found in mirror.list(kind):
+        if (key := _deployment_of(kind, found)) is not None:
+            yield key, found
 
-    They list again only if a watch cannot be resumed: `CacheCheck` finds what is missing.
+
+def feed(mirror: Mirror, change: str | None, body: Manifest) -> None:
+    """Store a TranslationDeployment that kopf reports.
+
+    `change` is the type of its watch event; None if the object is from a list, which does not show deletions.
     """
-    made = []
-    for namespace in namespaces or ("",):
-        cache = ObjectCache()
-        cache.listeners.append(index.note)
-        made.append(
-            ListWatch(
-                kube, kind, cache, namespace=namespace, labels=LABEL_DEPLOYMENT, resync_s=inf, optional=True
-            )
-        )
-    return made
+    if change == "DELETED":
+        mirror.remove(TRANSLATION_DEPLOYMENT, dict(body))
+        return
+    mirror.store(TRANSLATION_DEPLOYMENT, dict(body))
+    if change is None:
+        mirror.relist(TRANSLATION_DEPLOYMENT)
+
+
+async def readable(kube: KubeClient, namespaces: Sequence[str]) -> list[str]:
+    """The managed namespaces in which every kind may be listed and watched.
+
+    Without `namespaces` the whole cluster must be readable.
+
+    Raises:
+        RefusedError: There is none.
+        ClusterError: The API server did not answer.
+    """
+    slots = asyncio.Semaphore(MAX_CHECKS)
+    refusals = await asyncio.gather(*(_refusal(kube, slots, each) for each in namespaces or ("",)))
+    found = [each for each, refusal in zip(namespaces, refusals, strict=False) if refusal is None]
+    refused = [refusal for refusal in refusals if refusal is not None]
+    if refused and not found:
+        raise refused[-1]
+    return found
+
+
+async def _refusal(kube: KubeClient, slots: asyncio.Semaphore, namespace: str) -> RefusedError | None:
+    """Why a kind may not be read in a namespace."""
+    checks = (_check(kube, slots, kind, namespace) for kind in MIRRORED_KINDS)
+    refusal: RefusedError | None = None
+    for error in await asyncio.gather(*checks, return_exceptions=True):
+        if isinstance(error, RefusedError):
+            reason = f"{error.reason}; {ADVICE}"
+            refusal = refusal or RefusedError(error.attempted, reason, error.status, error.code)
+        elif error is not None:
+            raise error
+    if refusal is not None and namespace:
+        log.warning("namespace %s is left out: %s", namespace, refusal)
+    return refusal
+
+
+async def _check(kube: KubeClient, slots: asyncio.Semaphore, kind: Kind, namespace: str) -> None:
+    async with slots:
+        try:
+            await kube.check_readable(kind, namespace, labels=_selector(kind))
+        except NotFoundError as error:
+            log.warning("%s; it is not watched", error)

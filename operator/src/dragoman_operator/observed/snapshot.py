@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
@@ -14,7 +14,6 @@ from dragoman_kube.kinds import (
     DISRUPTION_BUDGET,
     HPA,
     NETWORK_POLICY,
-    REPLICA_SET,
     SCALED_OBJECT,
     SERVICE,
     SERVICE_ACCOUNT,
@@ -94,23 +93,6 @@ def is_child(found: Manifest, uid: str) -> bool:
     """
     owner = controller_of(found)
     return APPLIED in annotations_of(found) if owner is None else owner.get("uid") == uid
-
-
-def own_replica_sets(deployment: Manifest | None, replica_sets: Iterable[Manifest]) -> list[Manifest]:
-    """The ReplicaSets of the operator's Deployment, if there is one."""
-    return (
-        [] if deployment is None else _controlled(replica_sets, DEPLOYMENT, {deployment["metadata"]["uid"]})
-    )
-
-
-def own_pods(pods: Iterable[Manifest], replica_sets: Container[str]) -> list[Manifest]:
-    """The pods of the operator's ReplicaSets."""
-    return _controlled(pods, REPLICA_SET, replica_sets)
-
-
-def _controlled(found: Iterable[Manifest], kind: Kind, uids: Container[str]) -> list[Manifest]:
-    owners = ((each, controller_of(each) or {}) for each in found)
-    return [each for each, owner in owners if owner.get("kind") == kind.name and owner.get("uid") in uids]
 
 
 def is_live(pod: Manifest) -> bool:

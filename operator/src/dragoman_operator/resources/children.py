@@ -7,6 +7,7 @@ returns one series. Where no engine runs, metrics are not missing: the queries t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,24 +142,35 @@ def network_policy(td: TranslationDeployment, operator_namespace: str) -> dict[s
     )
 
 
-def start_cache(td: TranslationDeployment, address: str, secret: str) -> dict[str, Any]:
-    """The Secret that pods need to take the start cache of a ready one.
+def start_cache(td: TranslationDeployment) -> dict[str, Any]:
+    """The Secret that pods need to take the start cache of a ready one, without its content.
 
-    Args:
-        td: The TranslationDeployment.
-        address: Of its Service. An address and no name: pods of many models may not resolve names.
-        secret: Random.
+    It belongs to the Service whose address it has, and is deleted with it: the operator needs no right to read, change
+    or delete Secrets. See `with_address`.
     """
-    host = f"[{address}]" if ":" in address else address
-    manifest = child(
-        SECRET,
-        td,
-        immutable=True,
-        type="Opaque",
-        stringData={"url": f"http://{host}:{ENGINE_PORT}", "secret": secret},
-    )
+    manifest = child(SECRET, td, immutable=True, type="Opaque")
+    del manifest["metadata"]["ownerReferences"]
     manifest["metadata"]["name"] = start_cache_secret(td.name)
     return manifest
+
+
+def with_address(manifest: Mapping[str, Any], service: Mapping[str, Any], secret: str) -> dict[str, Any]:
+    """The Secret of the start cache with its content and its owner.
+
+    Args:
+        manifest: As `start_cache` made it.
+        service: The Service as stored. Pods get its address and no name: pods of many models may not resolve names.
+        secret: Random.
+    """
+    address = str(service["spec"]["clusterIP"])
+    host = f"[{address}]" if ":" in address else address
+    owner = {"apiVersion": SERVICE.api_version, "kind": SERVICE.name, "name": service["metadata"]["name"]}
+    references = [{**owner, "uid": service["metadata"]["uid"], "controller": True}]
+    return {
+        **manifest,
+        "metadata": {**manifest["metadata"], "ownerReferences": references},
+        "stringData": {"url": f"http://{host}:{ENGINE_PORT}", "secret": secret},
+    }
 
 
 def service_account(td: TranslationDeployment) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,13 @@ from dragoman_kube.kinds import (
     HPA,
     NETWORK_POLICY,
     SCALED_OBJECT,
+    SECRET,
     SERVICE,
     SERVICE_ACCOUNT,
     TRIGGER_AUTHENTICATION,
     Kind,
 )
-from dragoman_kube.objects import annotations_of, controller_of, is_deleting
+from dragoman_kube.objects import annotations_of, controller_of, created_at, is_deleting, uid_of
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision.values import Proposal
 from dragoman_operator.autoscaling.view import ScalingView, sizing
@@ -32,6 +33,7 @@ from dragoman_operator.resources.children import (
     scaled_object,
     service,
     service_account,
+    start_cache,
     trigger_authentication,
 )
 from dragoman_operator.resources.pod import deployment, pod_template, source_digest
@@ -95,6 +97,15 @@ class Plan:
     waiting: tuple[str, ...] = ()
     """Sentences about children of a deleted predecessor that still exist."""
 
+    def creates(self, kind: Kind) -> bool:
+        """Whether a child of this kind is among the changes."""
+        return any(change.kind is kind for change in self.changes)
+
+    @property
+    def is_applied(self) -> bool:
+        """Whether there is nothing to change, apart from the Secret of the start cache, which pods can do without."""
+        return all(change.kind is SECRET for change in self.changes)
+
 
 def target_of(given: ReconcileInput, defaults: Defaults) -> Target:
     """What the Deployment should be.
@@ -137,7 +148,8 @@ def plan(given: ReconcileInput, defaults: Defaults) -> Plan:
     """
     td, observed, target = given.td, given.observed, target_of(given, defaults)
     manifests = desired_children(td, defaults, target)
-    changes, obstacles, waiting = [], [], []
+    changes: list[Change] = []
+    obstacles, waiting = [], []
     for kind in (*CHILD_KINDS, *(KEDA_KINDS if observed.keda else ())):
         manifest, found = manifests[kind], observed.children.get(kind)
         if (other := observed.foreign.get(kind)) is not None:
@@ -159,7 +171,35 @@ def plan(given: ReconcileInput, defaults: Defaults) -> Plan:
             if cause := _difference(found, written, observed.applied.get(kind)):
                 forced = _forced(found, manifest) if found is not None else None
                 changes.append(Change(kind, written, None, cause, forced))
+    if _needs_start_cache(observed, changes):
+        # Before the Deployment, whose pods refer to it.
+        kinds = [change.kind for change in changes]
+        position = kinds.index(DEPLOYMENT) if DEPLOYMENT in kinds else len(changes)
+        changes.insert(position, Change(SECRET, start_cache(td), cause="missing"))
     return Plan(target, tuple(changes), tuple(obstacles), tuple(waiting))
+
+
+GARBAGE_S = 600.0
+"""Age of a Service from which the Secret of its predecessor no longer exists: the garbage collector has removed it."""
+
+
+def _needs_start_cache(observed: Observed, changes: Sequence[Change]) -> bool:
+    """Whether to create the Secret of the start cache.
+
+    The operator cannot read it. It knows the one that it has created for the present Service; otherwise it tries to
+    create one before each write of the Deployment, and after the Service was replaced, for as long as the Secret of
+    the former Service may be in the way.
+    """
+    service, secret = observed.children.get(SERVICE), observed.children.get(SECRET)
+    deployment = observed.children.get(DEPLOYMENT)
+    if SERVICE in observed.foreign or (service and is_deleting(service)):
+        return False
+    if service and secret and (controller_of(secret) or {}).get("uid") == uid_of(service):
+        return False
+    if service is None or any(change.kind is DEPLOYMENT for change in changes):
+        return True
+    replaced = secret is not None or (deployment is not None and created_at(service) > created_at(deployment))
+    return replaced and (observed.now - created_at(service)).total_seconds() < GARBAGE_S
 
 
 def _difference(found: Manifest | None, manifest: Mapping[str, Any], applied: Applied | None) -> str | None:

@@ -52,7 +52,7 @@ def status_of(given: ReconcileInput, plan: Plan, refusals: Sequence[str] = ()) -
     """
     td, observed, tuned = given.td, given.observed, given.tuned
     sized, kept = plan.target.sized, plan.target.kept
-    found = progress_of(observed, sized.replicas, applied=not plan.changes)
+    found = progress_of(observed, sized.replicas, applied=plan.is_applied)
     findings = failures_of(observed, found, node_expected=node_is_expected(td.spec.rollout, observed))
     version = "last version that worked" if kept and kept.reason is not None else "current spec"
     values = [
