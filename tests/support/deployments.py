@@ -169,3 +169,20 @@ def shown_bad(
 ) -> dict[str, Any]:
     """The status of an object whose spec is invalid."""
     return status_of_bad_spec(KEY, generation, problem, replace(observed, status=old))
+
+
+def condition(status: Mapping[str, Any], kind: str) -> tuple[str, str]:
+    """Status and reason of a condition; empty if it is not there."""
+    found = _condition(status, kind)
+    return found.get("status", ""), found.get("reason", "")
+
+
+def message(status: Mapping[str, Any], kind: str) -> str:
+    """The message of a condition."""
+    return str(_condition(status, kind)["message"])
+
+
+def _condition(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    found = [each for each in status["conditions"] if each["type"] == kind]
+    assert len(found) <= 1, "a type of condition is there once"
+    return found[0] if found else {}

@@ -8,7 +8,17 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from tests.support.deployments import DEFAULTS, make_observed, make_pod, make_td, planned, shown, version_of
+from tests.support.deployments import (
+    DEFAULTS,
+    condition,
+    make_observed,
+    make_pod,
+    make_td,
+    message,
+    planned,
+    shown,
+    version_of,
+)
 
 from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
@@ -200,8 +210,7 @@ def test_a_replacement_that_fails_repeatedly_is_rolled_back() -> None:
         "failedTemplateDigest": version.source,
         "reason": "no such model",
     }
-    (degraded,) = (one for one in status["conditions"] if one["type"] == "Degraded")
-    assert (degraded["status"], degraded["reason"]) == ("True", "RolledBack")
+    assert condition(status, "Degraded") == ("True", "RolledBack")
 
     later = replace(twice, pods=(), status=status)
     assert version_to_keep(version, later) is not None
@@ -265,8 +274,7 @@ def test_a_pod_that_gets_the_node_of_an_old_one_is_no_problem(
     observed = mixed(age_s)
     of_template(dict(observed.pods[1]), "new", observed.now, age_s=age_s)
     status = shown(td, observed)
-    (degraded,) = (one for one in status["conditions"] if one["type"] == "Degraded")
-    assert (degraded["status"] == "True") is is_degraded
+    assert (condition(status, "Degraded")[0] == "True") is is_degraded
 
 
 def test_a_pod_that_gets_the_node_of_a_terminating_one_is_no_problem() -> None:
@@ -286,8 +294,7 @@ def test_replicas_that_were_rolled_back_run_the_former_version() -> None:
     td = make_td(replicas=1)
     observed = make_observed(td, [make_pod("a", ready=True)], updatedReplicas=1)
     status = shown(td, observed, kept=Kept({}, "no such model"))
-    (progressing,) = (one for one in status["conditions"] if one["type"] == "Progressing")
-    assert progressing["message"] == "all 1 replicas run the last version that worked"
+    assert message(status, "Progressing") == "all 1 replicas run the last version that worked"
 
 
 def test_a_surging_rollout_keeps_its_old_pods_and_needs_no_way_back() -> None:
@@ -374,8 +381,7 @@ def test_a_newer_operator_replaces_no_pods() -> None:
     assert template == observed.children[DEPLOYMENT]["spec"]["template"]
     status = shown(td, observed, plan=planned(td, observed))
     assert status["rollout"] == {"lastReadyTemplateHash": "old", "lastReadySource": source}
-    (degraded,) = (one for one in status["conditions"] if one["type"] == "Degraded")
-    assert (degraded["status"], degraded["reason"]) == ("False", "AsExpected")
+    assert condition(status, "Degraded") == ("False", "AsExpected")
 
 
 @pytest.mark.parametrize(

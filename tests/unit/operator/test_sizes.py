@@ -7,7 +7,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from tests.support.deployments import children_of, make_observed, make_td, planned, shown
+from tests.support.deployments import children_of, condition, make_observed, make_td, planned, shown
 
 from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_kube.objects import Key
@@ -82,8 +82,7 @@ def test_each_step_is_a_condition_and_an_event(change: dict[str, Any], status: s
     observed = make_observed(td)
     tuned = TuningView("Recommend", replace(fresh("v1", 8, T0), **change), T0)
     written = shown(td, observed, plan=planned(td, observed, tuned=tuned), tuned=tuned)
-    (condition,) = (found for found in written["conditions"] if found["type"] == "Tuning")
-    assert (condition["status"], condition["reason"]) == (status, reason)
+    assert condition(written, "Tuning") == (status, reason)
     assert written["tuning"]["mode"] == "Recommend"
     before = TuningView("Recommend", fresh("v0", 8, T0), T0)
     old = shown(td, observed, plan=planned(td, observed), tuned=before)

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.support.deployments import make_observed, make_pod, make_td, planned, shown, shown_bad
+from tests.support.deployments import (
+    condition,
+    make_observed,
+    make_pod,
+    make_td,
+    message,
+    planned,
+    shown,
+    shown_bad,
+)
 
 from dragoman_kube.kinds import HPA, SERVICE
 from dragoman_operator.autoscaling.decision.values import Rule
 from dragoman_operator.autoscaling.view import ScalingView
 from dragoman_operator.observed.snapshot import Download
 from dragoman_operator.status.events import transitions
-
-Status = dict[str, Any]
-
-
-def condition(status: Status, name: str) -> tuple[str, str]:
-    (found,) = (item for item in status["conditions"] if item["type"] == name)
-    return found["status"], found["reason"]
-
-
-def message(status: Status, name: str) -> str:
-    (found,) = (item for item in status["conditions"] if item["type"] == name)
-    return str(found["message"])
 
 
 def test_first_status() -> None:
@@ -42,15 +38,6 @@ def test_first_status() -> None:
     assert status["languages"] == "en>de,fr"
 
 
-def test_complete() -> None:
-    td = make_td()
-    pods = [make_pod("a", ready=True), make_pod("b", ready=True)]
-    status = shown(td, make_observed(td, pods, updatedReplicas=2))
-    assert condition(status, "Available") == ("True", "Ready")
-    assert condition(status, "Progressing") == ("False", "Complete")
-    assert status["message"] == "2 of 2 replicas are ready; spec.replicas is 2"
-
-
 def test_the_message_of_ready_replicas_does_not_say_that_they_start() -> None:
     """The last decision is from before they were ready."""
     td = make_td(autoscaling={"minReplicas": 1, "maxReplicas": 2})
@@ -61,10 +48,10 @@ def test_the_message_of_ready_replicas_does_not_say_that_they_start() -> None:
 
 
 def test_the_progress_of_a_download() -> None:
-    td, pods = make_td(), [make_pod("a"), make_pod("b")]
-    for pod in pods:
+    td, starting = make_td(), pods("ab")
+    for pod in starting:
         pod["metadata"]["uid"] = f"uid-{pod['metadata']['name']}"
-    observed = make_observed(td, pods, updatedReplicas=2)
+    observed = make_observed(td, starting, updatedReplicas=2)
     progress = Download("downloading the model: 43% of 3.20 GB, 110 MB/s", 0.43)
     waiting = Download("another pod downloads the model into the same volume")
     seen = replace(
@@ -77,80 +64,79 @@ def test_the_progress_of_a_download() -> None:
     assert message(status, "Progressing").endswith(waiting.sentence)
 
 
-@pytest.mark.parametrize(
-    ("pods", "updated", "reason"),
-    [
-        ([("a", True)], 1, "Starting"),
-        ([("a", True), ("b", False)], 2, "Starting"),
-        ([("a", False), ("b", False)], 0, "Starting"),
-        ([("a", False), ("b", False), ("c", False)], 1, "Starting"),
-        ([("a", True), ("b", True)], 1, "Replacing"),
-        ([("a", True), ("b", True), ("c", False)], 1, "Replacing"),
-        ([("a", True), ("b", True), ("c", True)], 3, "ScalingDown"),
-    ],
-)
-def test_under_way(pods: list[tuple[str, bool]], updated: int, reason: str) -> None:
-    td = make_td()
-    found = make_observed(td, [make_pod(name, ready=ready) for name, ready in pods], updatedReplicas=updated)
-    status = shown(td, found)
-    assert condition(status, "Progressing") == ("True", reason)
-    assert status["message"] == message(status, "Progressing")
+FAILED = {"lastState": {"terminated": {"exitCode": 1, "message": "no such model"}}}
+STALLED = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
+EVICTED = make_pod("old", phase="Failed", reason="Evicted", message="disk pressure")
+
+
+def pods(of: str) -> list[dict[str, Any]]:
+    """A pod for each letter, in upper case if it is ready."""
+    return [make_pod(name, ready=name.isupper()) for name in of]
+
+
+SEEN: dict[str, tuple[int, list[dict[str, Any]], dict[str, Any], str]] = {
+    "complete": (2, pods("AB"), {"updatedReplicas": 2}, "Ready !Complete !AsExpected"),
+    "one starts": (2, pods("A"), {"updatedReplicas": 1}, "Ready Starting"),
+    "one is not ready": (2, pods("Ab"), {"updatedReplicas": 2}, "Ready Starting"),
+    "none is ready": (2, pods("ab"), {}, "!NoReadyReplicas Starting"),
+    "none of three is ready": (2, pods("abc"), {"updatedReplicas": 1}, "!NoReadyReplicas Starting"),
+    "one of two is old": (2, pods("AB"), {"updatedReplicas": 1}, "Ready Replacing"),
+    "a surge": (2, pods("ABc"), {"updatedReplicas": 1}, "Ready Replacing"),
+    "one too many": (2, pods("ABC"), {"updatedReplicas": 3}, "Ready ScalingDown"),
+    "not observed": (2, pods("AB"), {"updatedReplicas": 2, "observedGeneration": 0}, "Ready Applying"),
+    "a pod that only the Deployment counts": (
+        2,
+        pods("AB"),
+        {"replicas": 3, "updatedReplicas": 2},
+        "Ready Replacing",
+    ),
+    "a terminating pod": (
+        1,
+        [*pods("A"), make_pod("B", ready=True, deleted=True)],
+        {"updatedReplicas": 1},
+        "Ready !Complete",
+    ),
+    "zero": (0, [], {"updatedReplicas": 0}, "!ScaledToZero !Complete !AsExpected"),
+    "a failing engine": (
+        1,
+        [*pods("A"), make_pod("b", container=FAILED)],
+        {"updatedReplicas": 1},
+        "Ready Replacing EngineFailed",
+    ),
+    "a stalled rollout": (
+        2,
+        [],
+        {"conditions": [STALLED]},
+        "!NoReadyReplicas !ProgressDeadlineExceeded ProgressDeadlineExceeded",
+    ),
+    "an evicted pod": (1, [EVICTED], {"updatedReplicas": 0}, "!NoReadyReplicas Starting Evicted"),
+    "its successor": (1, [EVICTED, *pods("A")], {"updatedReplicas": 1}, "Ready !Complete !AsExpected"),
+}
+"""Desired replicas, pods, the Deployment's status; reasons of Available, Progressing and Degraded, with ! if False."""
+
+
+@pytest.mark.parametrize(("replicas", "found", "deployment", "expected"), SEEN.values(), ids=SEEN)
+def test_pods_give_the_conditions(
+    replicas: int, found: list[dict[str, Any]], deployment: dict[str, Any], expected: str
+) -> None:
+    td = make_td(replicas=replicas)
+    status = shown(td, make_observed(td, found, **deployment))
+    kinds = ("Available", "Progressing", "Degraded")
+    for kind, reason in zip(kinds, expected.split(), strict=False):
+        assert condition(status, kind) == (str(not reason.startswith("!")), reason.lstrip("!"))
+    live = [pod for pod in found if pod is not EVICTED and "deletionTimestamp" not in pod["metadata"]]
+    assert status["replicas"] == max(len(live), deployment.get("replicas", 0))
+    assert status["readyReplicas"] == sum(pod["metadata"]["name"].isupper() for pod in live)
+    first = next((kind for kind in reversed(kinds[1:]) if condition(status, kind)[0] == "True"), "Available")
+    ready = f"{message(status, first)}; spec.replicas is {replicas}"
+    assert status["message"] == (ready if first == "Available" else message(status, first))
 
 
 def test_a_surging_rollout_counts_the_versions() -> None:
-    pods = [make_pod("a", ready=True), make_pod("b", ready=True), make_pod("new")]
-    status = shown(make_td(), make_observed(make_td(), pods, updatedReplicas=1))
+    status = shown(make_td(), make_observed(make_td(), pods("ABc"), updatedReplicas=1))
     assert message(status, "Progressing") == "1 of 3 pods have the current spec"
-    status = shown(make_td(), make_observed(make_td(), pods, updatedReplicas=3))
+    status = shown(make_td(), make_observed(make_td(), pods("ABc"), updatedReplicas=3))
     assert message(status, "Progressing") == "1 replica too many: terminating"
-
-
-def test_deployment_that_its_controller_has_not_observed() -> None:
-    td = make_td()
-    pods = [make_pod("a", ready=True), make_pod("b", ready=True)]
-    status = shown(td, make_observed(td, pods, updatedReplicas=2, observedGeneration=0))
-    assert condition(status, "Progressing") == ("True", "Applying")
-
-
-def test_a_pod_that_only_the_deployment_s_status_counts_yet_is_surplus() -> None:
-    td = make_td()
-    pods = [make_pod("old", ready=True), make_pod("new", ready=True)]
-    status = shown(td, make_observed(td, pods, replicas=3, updatedReplicas=2))
-    assert condition(status, "Progressing") == ("True", "Replacing")
-
-
-def test_terminating_pods_do_not_count() -> None:
-    td = make_td(replicas=1)
-    pods = [make_pod("a", ready=True), make_pod("b", ready=True, deleted=True)]
-    status = shown(td, make_observed(td, pods, updatedReplicas=1))
-    assert (status["replicas"], status["readyReplicas"]) == (1, 1)
-    assert condition(status, "Progressing") == ("False", "Complete")
-
-
-def test_zero_is_not_available_and_not_degraded() -> None:
-    td = make_td(replicas=0)
-    status = shown(td, make_observed(td, updatedReplicas=0))
-    assert condition(status, "Available") == ("False", "ScaledToZero")
-    assert condition(status, "Progressing") == ("False", "Complete")
-    assert condition(status, "Degraded") == ("False", "AsExpected")
-
-
-def test_failing_engine_speaks_in_degraded_and_why() -> None:
-    td = make_td(replicas=1)
-    failed = {"lastState": {"terminated": {"exitCode": 1, "message": "no such model"}}}
-    pods = [make_pod("old", ready=True), make_pod("new", container=failed)]
-    status = shown(td, make_observed(td, pods, updatedReplicas=1))
-    assert condition(status, "Available") == ("True", "Ready")
-    assert condition(status, "Degraded") == ("True", "EngineFailed")
-    assert message(status, "Degraded") == status["message"] == "no such model"
-
-
-def test_stalled_rollout() -> None:
-    stalled = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
-    td = make_td()
-    status = shown(td, make_observed(td, conditions=[stalled]))
-    assert condition(status, "Progressing") == ("False", "ProgressDeadlineExceeded")
-    assert condition(status, "Degraded") == ("True", "ProgressDeadlineExceeded")
 
 
 def test_refusal_and_obstacle() -> None:
@@ -187,15 +173,11 @@ def test_tags_of_no_language_are_reported() -> None:
 
 @pytest.mark.parametrize(
     ("mode", "expected"),
-    [("Internal", [("True", "Internal")]), ("External", [("True", "External")]), ("Off", [])],
+    [("Internal", ("True", "Internal")), ("External", ("True", "External")), ("Off", ("", ""))],
 )
-def test_scaling_active(mode: str, expected: list[tuple[str, str]]) -> None:
+def test_scaling_active(mode: str, expected: tuple[str, str]) -> None:
     td = make_td(autoscaling={"mode": mode, "minReplicas": 1, "maxReplicas": 3})
-    status = shown(td, make_observed(td))
-    found = [
-        condition(status, "ScalingActive") for item in status["conditions"] if item["type"] == "ScalingActive"
-    ]
-    assert found == expected
+    assert condition(shown(td, make_observed(td)), "ScalingActive") == expected
 
 
 def test_same_snapshot_gives_the_same_status_later() -> None:
@@ -255,8 +237,7 @@ def test_bad_spec_keeps_what_was_known() -> None:
 
 def test_bad_spec_shows_the_pods_as_they_are_now() -> None:
     td = make_td()
-    pods = [make_pod("a", ready=True), make_pod("b", ready=True)]
-    good = shown(td, make_observed(td, pods, updatedReplicas=2))
+    good = shown(td, make_observed(td, pods("AB"), updatedReplicas=2))
     bad = shown_bad(make_observed(td), good, "spec.engine.colour is not known")
     assert (bad["replicas"], bad["readyReplicas"], bad["desiredReplicas"]) == (0, 0, 2)
     assert condition(bad, "Available") == ("False", "NoReadyReplicas")
@@ -277,10 +258,11 @@ def test_bad_spec_from_the_beginning() -> None:
     assert (bad["replicas"], bad["readyReplicas"]) == (0, 0)
 
 
-def test_local_address_is_the_url() -> None:
-    observed = make_observed(make_td())
-    observed.children[SERVICE]["metadata"]["annotations"]["dragoman.io/local-address"] = "127.9.0.1"
-    assert shown(make_td(), observed)["url"] == "http://127.9.0.1:8000"
+def test_local_address_is_the_url_and_no_other_text() -> None:
+    for address, host in (("127.9.0.1", "127.9.0.1"), ("x" * 1000, "demo.default.svc")):
+        observed = make_observed(make_td())
+        observed.children[SERVICE]["metadata"]["annotations"]["dragoman.io/local-address"] = address
+        assert shown(make_td(), observed)["url"] == f"http://{host}:8000"
 
 
 def test_columns_stay_short() -> None:
@@ -290,17 +272,6 @@ def test_columns_stay_short() -> None:
     assert len(status["languages"]) <= 60
     assert len(status["message"]) <= 200
     assert shown(make_td(languages=[]), make_observed(td))["languages"] == "any"
-
-
-def test_evicted_pod_is_reported_until_its_successor_is_ready() -> None:
-    td = make_td(replicas=1)
-    evicted = make_pod("old", phase="Failed", reason="Evicted", message="disk pressure")
-    alone = shown(td, make_observed(td, [evicted], updatedReplicas=0))
-    assert condition(alone, "Degraded") == ("True", "Evicted")
-    pods = [evicted, make_pod("new", ready=True)]
-    replaced = shown(td, make_observed(td, pods, updatedReplicas=1))
-    assert condition(replaced, "Progressing") == ("False", "Complete")
-    assert condition(replaced, "Degraded") == ("False", "AsExpected")
 
 
 def test_status_of_a_newer_operator_is_kept_beside_a_bad_spec() -> None:
@@ -319,24 +290,11 @@ def test_status_of_a_newer_operator_is_kept_beside_a_bad_spec() -> None:
 def test_autoscaler_of_others_with_an_odd_reason_still_gives_a_status() -> None:
     td = make_td(autoscaling={"mode": "HPA", "maxReplicas": 3})
     observed = make_observed(td)
-    condition = {"type": "ScalingActive", "status": "False", "reason": "not a word!", "message": None}
-    children = {
-        **observed.children,
-        HPA: {**observed.children[HPA], "status": {"conditions": ["odd", condition]}},
-    }
-    observed = replace(observed, children=children)
+    odd = {"type": "ScalingActive", "status": "False", "reason": "not a word!", "message": None}
+    hpa = {**observed.children[HPA], "status": {"conditions": ["odd", odd]}}
+    observed = replace(observed, children={**observed.children, HPA: hpa})
     status = shown(td, observed, plan=planned(td, observed))
-    (active,) = (found for found in status["conditions"] if found["type"] == "ScalingActive")
-    assert (active["status"], active["reason"]) == ("False", "HPANotReported")
-
-
-def test_address_that_a_foreign_service_claims_is_not_shown() -> None:
-    td = make_td()
-    observed = make_observed(td)
-    service = copy.deepcopy(dict(observed.children[SERVICE]))
-    service["metadata"]["annotations"]["dragoman.io/local-address"] = "x" * 1000
-    observed = replace(observed, children={**observed.children, SERVICE: service})
-    assert shown(td, observed, plan=planned(td, observed))["url"] == "http://demo.default.svc:8000"
+    assert condition(status, "ScalingActive") == ("False", "HPANotReported")
 
 
 def test_changes_and_conditions_that_cannot_be_read_are_left_out() -> None:
