@@ -17,7 +17,7 @@ from dragoman_operator.resources.pod import command_line
 prompts = pytest.importorskip("dragoman_service.prompts.families")
 settings = pytest.importorskip("dragoman_service.settings")
 
-CHILDREN = sorted((Path(__file__).parents[2] / "manifests/children").glob("*.yaml"))
+CHILDREN = sorted((Path(__file__).parents[3] / "manifests/children").glob("*.yaml"))
 
 
 def engine(path: Path) -> dict[str, Any]:

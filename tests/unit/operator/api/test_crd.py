@@ -12,7 +12,7 @@ import yaml
 
 from dragoman_operator.api.crd import custom_resource_definition, main, render
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 FILE = ROOT / "charts/dragoman/files/translationdeployments.dragoman.io.yaml"
 ETCD_LIMIT_BYTES = 262_144
 

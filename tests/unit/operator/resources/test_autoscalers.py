@@ -21,7 +21,7 @@ from dragoman_operator.resources.children import (
     trigger_authentication,
 )
 
-ADAPTER = Path(__file__).parents[3] / "charts/dragoman/files/prometheus-adapter.yaml"
+ADAPTER = Path(__file__).parents[4] / "charts/dragoman/files/prometheus-adapter.yaml"
 TARGET = {"apiVersion": "dragoman.io/v1alpha1", "kind": "TranslationDeployment", "name": "demo"}
 
 
