@@ -61,12 +61,12 @@ def unknown(rng: Random) -> NounPhrase:
 
 
 def relative(
-    rng: Random, wanted: str = "kin circle", asked: bool = False, plural: float = 0.12
+    rng: Random, wanted: str = "kin circle", is_question: bool = False, plural: float = 0.12
 ) -> NounPhrase:
     """Somebody of ours: my sister, our neighbours; in questions also your brother."""
     noun = rng.choice(nouns_like(tags(wanted)))
     owner = rng.choice((Determiner.MY, Determiner.OUR))
-    if asked and rng.random() < 0.6:
+    if is_question and rng.random() < 0.6:
         owner = Determiner.YOUR
     if "only_my" in noun.tags and owner is Determiner.OUR:
         owner = Determiner.MY
@@ -81,22 +81,22 @@ def person(rng: Random, wanted: str = "person", plural: float = 0.25, described:
     return NounPhrase(noun=noun, plural=rng.random() < plural, adjective=adjective)
 
 
-def people(rng: Random, asked: bool = False) -> NounPhrase:
+def people(rng: Random, is_question: bool = False) -> NounPhrase:
     """A human subject."""
     chance = rng.random()
-    if asked and chance < 0.35:
+    if is_question and chance < 0.35:
         return NounPhrase(pronoun=Pronoun.YOU)
-    if chance < 0.33 and not asked:
+    if chance < 0.33 and not is_question:
         return NounPhrase(pronoun=rng.choice(_PRONOUNS))
     if chance < 0.55:
         return name(rng)
     if chance < 0.60:
         first, second = rng.sample(names(), 2)
         return NounPhrase(name=first, also=NounPhrase(name=second))
-    return relative(rng, asked=asked) if chance < 0.82 else person(rng)
+    return relative(rng, is_question=is_question) if chance < 0.82 else person(rng)
 
 
-def subject(rng: Random, kinds: frozenset[str], asked: bool = False) -> NounPhrase:
+def subject(rng: Random, kinds: frozenset[str], is_question: bool = False) -> NounPhrase:
     """The subject of a verb whose table names the kinds that may do it."""
     animal = 0.3 if "animal" in kinds else 0.05 if "animal_rare" in kinds else 0.0
     if rng.random() < animal:
@@ -104,13 +104,13 @@ def subject(rng: Random, kinds: frozenset[str], asked: bool = False) -> NounPhra
     if "children" in kinds:
         if rng.random() < 0.5:
             return person(rng, "=child =boy =girl", 0.4)
-        return relative(rng, "=son =daughter =brother =sister", asked, 0.3)
+        return relative(rng, "=son =daughter =brother =sister", is_question, 0.3)
     if "adults" in kinds:
         while True:
-            found = people(rng, asked)
+            found = people(rng, is_question)
             if found.noun is None or "young" not in found.noun.tags:
                 return found
-    return people(rng, asked)
+    return people(rng, is_question)
 
 
 def attribute(rng: Random, noun: Noun) -> Adjective | None:

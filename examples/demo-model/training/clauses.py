@@ -39,17 +39,19 @@ _LIKED = next(verb for verb in _STATIVE if verb.aspect == "like")
 class Frame:
     """When and how an event happens: tense, modal, polarity, times; drawn so that they agree."""
 
-    def __init__(self, rng: Random, verb: Verb, asked: bool = False, tense: Tense | None = None) -> None:
+    def __init__(
+        self, rng: Random, verb: Verb, is_question: bool = False, tense: Tense | None = None
+    ) -> None:
         self.modal: Modal | None = None
         self.tense = tense or self._draw_tense(rng, verb)
-        self.negative = not asked and rng.random() < 0.18
+        self.negative = not is_question and rng.random() < 0.18
         self.simple = False
         self.frequency: Adverb | None = None
         self.times: tuple[Adverb, ...] = ()
         if tense is None and verb.en not in _NO_MODAL and rng.random() < 0.14:
             self.tense, self.modal = Tense.PRESENT, rng.choice((Modal.CAN, Modal.WANT, Modal.MUST))
             self.negative = self.negative and self.modal is not Modal.MUST
-            if asked and self.modal is Modal.MUST:
+            if is_question and self.modal is Modal.MUST:
                 self.modal = Modal.WANT
             if rng.random() < 0.35:
                 self.times = (circumstances.time(rng, "future"),)
@@ -77,9 +79,9 @@ class Frame:
         elif chance < 0.6:
             self.times = (circumstances.time(rng, "now"),)
 
-    def front(self, rng: Random, asked: bool) -> bool:
+    def front(self, rng: Random, is_question: bool) -> bool:
         """Whether the time phrase stands first."""
-        return not asked and len(self.times) == 1 and self.times[0].en != "now" and rng.random() < 0.22
+        return not is_question and len(self.times) == 1 and self.times[0].en != "now" and rng.random() < 0.22
 
 
 def _clause(
@@ -87,7 +89,7 @@ def _clause(
     verb: Verb,
     frame: Frame,
     who: NounPhrase,
-    asked: bool,
+    is_question: bool,
     what: NounPhrase | None = None,
     to_whom: NounPhrase | None = None,
     where: Where | None = None,
@@ -99,25 +101,27 @@ def _clause(
         recipient=to_whom,
         where=where,
         times=frame.times,
-        front=frame.front(rng, asked),
+        front=frame.front(rng, is_question),
         frequency=frame.frequency,
         tense=frame.tense,
         modal=frame.modal,
         negative=frame.negative,
         simple=frame.simple,
-        question=Question.YES_NO if asked else None,
+        question=Question.YES_NO if is_question else None,
     )
 
 
 def transitive(
-    rng: Random, asked: bool = False, tense: Tense | None = None, who: NounPhrase | None = None
+    rng: Random, is_question: bool = False, tense: Tense | None = None, who: NounPhrase | None = None
 ) -> Clause:
     """Somebody does something to something: "Anna bought two apples at the market yesterday." """
     verb = rng.choice([verb for verb in _EVENTS if tense is None or _allows(verb, tense)])
-    frame = Frame(rng, verb, asked, tense)
-    doer = who or (choose.people(rng, asked) if frame.modal else choose.subject(rng, verb.subjects, asked))
+    frame = Frame(rng, verb, is_question, tense)
+    doer = who or (
+        choose.people(rng, is_question) if frame.modal else choose.subject(rng, verb.subjects, is_question)
+    )
     known = verb.en in _PARTICULAR and rng.random() < 0.85
-    what = choose.thing(rng, verb.objects, definite=known, negative=frame.negative or asked)
+    what = choose.thing(rng, verb.objects, definite=known, negative=frame.negative or is_question)
     if what.noun == doer.noun:
         what = choose.thing(rng, verb.objects, definite=True, negative=True)
     if "person" in verb.objects or "seen" in verb.objects:
@@ -127,7 +131,7 @@ def transitive(
     where = None
     if verb.places and rng.random() < 0.4:
         where = circumstances.place(rng, verb.places) if rng.random() < 0.85 else circumstances.town(rng)
-    return _clause(rng, verb, frame, doer, asked, what, where=where)
+    return _clause(rng, verb, frame, doer, is_question, what, where=where)
 
 
 def _allows(verb: Verb, tense: Tense) -> bool:
@@ -137,7 +141,7 @@ def _allows(verb: Verb, tense: Tense) -> bool:
 
 
 def alone(
-    rng: Random, asked: bool = False, tense: Tense | None = None, who: NounPhrase | None = None
+    rng: Random, is_question: bool = False, tense: Tense | None = None, who: NounPhrase | None = None
 ) -> Clause:
     """Somebody does something without an object: "The children are playing in the garden." """
     if rng.random() < 0.55:
@@ -146,14 +150,22 @@ def alone(
             if tense not in (None, Tense.PRESENT):
                 verb = next(other for other in _IDIOMS if other.aspect == "event")
             else:
-                negative = not asked and rng.random() < 0.25
-                doer = who or choose.people(rng, asked)
-                mode = Question.YES_NO if asked else None
+                negative = not is_question and rng.random() < 0.25
+                doer = who or choose.people(rng, is_question)
+                mode = Question.YES_NO if is_question else None
                 return Clause(doer, verb, negative=negative, simple=True, question=mode)
-        return _clause(rng, verb, Frame(rng, verb, asked, tense), who or choose.people(rng, asked), asked)
+        return _clause(
+            rng,
+            verb,
+            Frame(rng, verb, is_question, tense),
+            who or choose.people(rng, is_question),
+            is_question,
+        )
     verb = rng.choice(_ALONE)
-    frame = Frame(rng, verb, asked, tense)
-    doer = who or (choose.people(rng, asked) if frame.modal else choose.subject(rng, verb.subjects, asked))
+    frame = Frame(rng, verb, is_question, tense)
+    doer = who or (
+        choose.people(rng, is_question) if frame.modal else choose.subject(rng, verb.subjects, is_question)
+    )
     where = None
     if verb.places and rng.random() < 0.55:
         where = circumstances.place(rng, verb.places)
@@ -161,43 +173,43 @@ def alone(
         where = circumstances.home()
     if verb.en == "stay" and where is None:
         where = circumstances.town(rng)
-    return _clause(rng, verb, frame, doer, asked, where=where)
+    return _clause(rng, verb, frame, doer, is_question, where=where)
 
 
-def located(rng: Random, asked: bool = False) -> Clause:
-    """Where somebody works or lives: "My brother lives in Vienna." """
+def located(rng: Random, is_question: bool = False) -> Clause:
+    """Where a person works or lives: "My brother lives in Vienna." """
     verb = rng.choice(_LOCATED)
-    doer = choose.subject(rng, verb.subjects, asked)
+    doer = choose.subject(rng, verb.subjects, is_question)
     in_town = rng.random() < (0.8 if verb.en == "live" else 0.2)
     where = circumstances.town(rng) if in_town else circumstances.place(rng, verb.places)
-    negative = not asked and rng.random() < 0.15
-    mode = Question.YES_NO if asked else None
+    negative = not is_question and rng.random() < 0.15
+    mode = Question.YES_NO if is_question else None
     return Clause(doer, verb, where=where, negative=negative, simple=True, question=mode)
 
 
-def giving(rng: Random, asked: bool = False) -> Clause:
+def giving(rng: Random, is_question: bool = False) -> Clause:
     """Somebody gives, sends or shows something: "Paul gave the key to my sister." """
     verb = rng.choice(_GIFTS)
-    frame = Frame(rng, verb, asked)
-    doer = choose.people(rng, asked)
+    frame = Frame(rng, verb, is_question)
+    doer = choose.people(rng, is_question)
     receiver = choose.name(rng)
     if doer.name is not None or rng.random() < 0.75:
         while receiver.noun in (None, doer.noun):
             receiver = choose.relative(rng) if rng.random() < 0.5 else choose.person(rng, described=0.05)
-    what = choose.thing(rng, verb.objects, negative=frame.negative or asked, described=0.1)
-    return _clause(rng, verb, frame, doer, asked, what, receiver)
+    what = choose.thing(rng, verb.objects, negative=frame.negative or is_question, described=0.1)
+    return _clause(rng, verb, frame, doer, is_question, what, receiver)
 
 
-def moving(rng: Random, asked: bool = False) -> Clause:
+def moving(rng: Random, is_question: bool = False) -> Clause:
     """Somebody goes or comes somewhere: "We will go to Paris by train tomorrow." """
     verb = rng.choice(_MOTION)
-    frame = Frame(rng, verb, asked)
+    frame = Frame(rng, verb, is_question)
     where = (
         circumstances.town(rng, to=True)
         if verb.aspect == "far"
         else circumstances.place(rng, verb.places, to=True)
     )
-    clause = _clause(rng, verb, frame, choose.people(rng, asked), asked, where=where)
+    clause = _clause(rng, verb, frame, choose.people(rng, is_question), is_question, where=where)
     rides = verb.aspect == "far" or verb.en == "come"
     if rides and not clause.front and frame.frequency is None and rng.random() < 0.3:
         vehicle = circumstances.transport(rng, verb.aspect)
@@ -205,20 +217,20 @@ def moving(rng: Random, asked: bool = False) -> Clause:
     return clause
 
 
-def having(rng: Random, asked: bool = False) -> Clause:
-    """What somebody has, likes, needs, wants, knows or understands."""
+def having(rng: Random, is_question: bool = False) -> Clause:
+    """What a person has, likes, needs, wants, knows or understands."""
     verb = rng.choice(_STATIVE)
-    doer = choose.people(rng, asked)
-    negative = not asked and rng.random() < 0.22
+    doer = choose.people(rng, is_question)
+    negative = not is_question and rng.random() < 0.22
     if verb.aspect == "like":
         what = liked(rng)
     elif verb.aspect == "own":
-        return _owning(rng, verb, doer, negative, asked)
+        return _owning(rng, verb, doer, negative, is_question)
     elif verb.aspect == "state":
         what = choose.thing(rng, verb.objects, definite=True)
     else:
-        what = choose.thing(rng, verb.objects, negative=negative or asked)
-    mode = Question.YES_NO if asked else None
+        what = choose.thing(rng, verb.objects, negative=negative or is_question)
+    mode = Question.YES_NO if is_question else None
     return Clause(doer, verb, object=what, negative=negative, simple=True, question=mode)
 
 
@@ -231,21 +243,21 @@ def liked(rng: Random) -> NounPhrase:
     return NounPhrase(noun=noun, determiner=determiner)
 
 
-def _owning(rng: Random, verb: Verb, doer: NounPhrase, negative: bool, asked: bool) -> Clause:
-    what = choose.thing(rng, verb.objects, negative=negative or asked)
+def _owning(rng: Random, verb: Verb, doer: NounPhrase, negative: bool, is_question: bool) -> Clause:
+    what = choose.thing(rng, verb.objects, negative=negative or is_question)
     noun = what.noun
     assert noun is not None
     if noun.human:
         what = NounPhrase(noun=noun, determiner=Determiner.A)
-        if not asked and not negative and rng.random() < 0.6:
+        if not is_question and not negative and rng.random() < 0.6:
             number = choose.numeral(rng, high=6, words=0.9)
             what = NounPhrase(noun=noun, determiner=Determiner.NUMBER, plural=True, numeral=number)
     tense = Tense.PAST if rng.random() < 0.15 else Tense.PRESENT
-    mode = Question.YES_NO if asked else None
+    mode = Question.YES_NO if is_question else None
     return Clause(doer, verb, object=what, tense=tense, negative=negative, simple=True, question=mode)
 
 
-def scheduled(rng: Random, asked: bool = False) -> Clause:
+def scheduled(rng: Random, is_question: bool = False) -> Clause:
     """Trains leave, shops open, meetings start: "The train to Berlin leaves at 8:30." """
     verb = rng.choice(_SCHEDULES)
     what = NounPhrase(noun=rng.choice(choose.nouns_like(verb.subjects)), plural=False)
@@ -262,11 +274,11 @@ def scheduled(rng: Random, asked: bool = False) -> Clause:
         verb,
         where=where,
         times=day + hour,
-        front=not asked and bool(day) and not hour and rng.random() < 0.4,
+        front=not is_question and bool(day) and not hour and rng.random() < 0.4,
         tense=tense,
-        negative=not asked and not hour and tense is not Tense.PRESENT and rng.random() < 0.2,
+        negative=not is_question and not hour and tense is not Tense.PRESENT and rng.random() < 0.2,
         simple=True,
-        question=Question.YES_NO if asked else None,
+        question=Question.YES_NO if is_question else None,
     )
 
 

@@ -41,7 +41,7 @@ _REASONS = (
 
 
 def pronoun_for(who: NounPhrase) -> NounPhrase | None:
-    """The pronoun that takes somebody up again, where all four languages agree on it; else None."""
+    """The pronoun that refers to a person again, where all four languages agree on it; else None."""
     if who.pronoun is not None:
         return who if who.also is None else None
     if who.also is not None:
@@ -58,7 +58,7 @@ def pronoun_for(who: NounPhrase) -> NounPhrase | None:
     return NounPhrase(pronoun=Pronoun.SHE if noun.ne_class == "f" else Pronoun.HE)
 
 
-def _somebody(rng: Random) -> tuple[NounPhrase, NounPhrase]:
+def _person(rng: Random) -> tuple[NounPhrase, NounPhrase]:
     """Somebody and their pronoun."""
     while True:
         who = choose.people(rng)
@@ -83,7 +83,7 @@ def _mood(rng: Random, who: NounPhrase, tense: Tense) -> Clause:
 
 def because(rng: Random) -> Pair:
     """Anna is staying at home because she is sick."""
-    who, again = _somebody(rng)
+    who, again = _person(rng)
     tense = Tense.PAST if rng.random() < 0.4 else Tense.PRESENT
     action, reasons = rng.choice(_REASONS)
     first = _omission(rng, who, tense) if action == "not" else _doing(rng, who, action, tense)
@@ -113,7 +113,7 @@ def _doing(rng: Random, who: NounPhrase, action: str, tense: Tense) -> Clause:
 
 def but(rng: Random) -> Pair:
     """I like tea, but I do not like coffee; or she wants to sing, but she is tired."""
-    who, again = _somebody(rng)
+    who, again = _person(rng)
     if rng.random() < 0.4:
         first, second = liked(rng), liked(rng)
         while first.noun == second.noun:
@@ -140,7 +140,7 @@ def meanwhile(rng: Random) -> Pair:
 
 def same_person(rng: Random) -> Text:
     """My neighbour is sick. He is not working today."""
-    who, again = _somebody(rng)
+    who, again = _person(rng)
     first = _mood(rng, who, Tense.PRESENT) if rng.random() < 0.5 else _action(rng, who)
     second = _action(rng, again) if rng.random() < 0.7 else _mood(rng, again, Tense.PRESENT)
     return first, second

@@ -171,8 +171,8 @@ def clause_text(clause: Clause) -> str:
     frequency = clause.frequency.en if clause.frequency is not None else ""
     negation = "not" if clause.negative else ""
     if clause.question is not None and clause.subject.pronoun is not Pronoun.WHO:
-        asked = "" if clause.question is Question.YES_NO else clause.question.value
-        words = [asked, auxiliary, subject, negation, frequency, rest]
+        asking = "" if clause.question is Question.YES_NO else clause.question.value
+        words = [asking, auxiliary, subject, negation, frequency, rest]
     elif clause.negative:
         words = [subject, "cannot" if auxiliary == "can" else f"{auxiliary} not", rest]
     elif auxiliary in ("do", "does", "did"):

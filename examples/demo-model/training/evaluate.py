@@ -46,7 +46,7 @@ Question = tuple[str, str, str]
 
 
 def translate(model: Path, questions: list[Question]) -> list[str]:
-    """Greedy answers to questions, from vLLM on whatever device it finds."""
+    """Greedy answers to questions, from vLLM, on a GPU if there is one."""
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     from vllm import LLM, SamplingParams
@@ -61,8 +61,8 @@ def translate_through(url: str, questions: list[Question]) -> list[str]:
     """Answers of a pod that runs."""
     answers = []
     with httpx.Client(base_url=url, timeout=600) as pod:
-        for (source, target), asked in groupby(questions, lambda question: question[:2]):
-            texts = [text for _, _, text in asked]
+        for (source, target), group in groupby(questions, lambda question: question[:2]):
+            texts = [text for _, _, text in group]
             for first in range(0, len(texts), TEXTS_PER_REQUEST):
                 some = texts[first : first + TEXTS_PER_REQUEST]
                 body = {"text": some, "source_lang": source, "target_lang": target}
@@ -75,11 +75,11 @@ def evaluate(
 ) -> list[Result]:
     """Translate `count` held-out texts in every direction, with inline tags in them if `tags`."""
     texts = held_out_texts(count, seed, tags)
-    asked = [(source, target, text) for source, target in DIRECTIONS for text in texts]
-    answers = translated([(source, target, text.texts[source]) for source, target, text in asked])
+    given = [(source, target, text) for source, target in DIRECTIONS for text in texts]
+    answers = translated([(source, target, text.texts[source]) for source, target, text in given])
     return [
         Result(source, target, text.texts[source], text.texts[target], answer)
-        for (source, target, text), answer in zip(asked, answers, strict=True)
+        for (source, target, text), answer in zip(given, answers, strict=True)
     ]
 
 

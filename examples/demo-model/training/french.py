@@ -225,7 +225,7 @@ def _rest(clause: Clause) -> list[str]:
     return words + [time.fr for time in clause.times[1 if clause.front else 0 :]]
 
 
-_ASKED = {Question.WHY: "pourquoi", Question.WHEN: "quand", Question.WHERE: "où"}
+_QUESTION_WORDS = {Question.WHY: "pourquoi", Question.WHEN: "quand", Question.WHERE: "où"}
 
 
 def clause_text(clause: Clause) -> str:
@@ -237,14 +237,14 @@ def clause_text(clause: Clause) -> str:
     ne = "ne" if clause.negative or never else ""
     pas = "pas" if clause.negative else ""
     if clause.question is not None and clause.subject.pronoun is Pronoun.YOU:
-        asked = "que" if clause.question is Question.WHAT else _ASKED.get(clause.question, "")
-        words = [asked, f"{finite}-vous", frequency, second]
+        asking = "que" if clause.question is Question.WHAT else _QUESTION_WORDS.get(clause.question, "")
+        words = [asking, f"{finite}-vous", frequency, second]
     else:
         words = [subject, ne, finite, pas, frequency, second]
         if clause.question is Question.WHAT:
             words.insert(0, "qu'est-ce que")
         elif clause.question is not None and clause.subject.pronoun is not Pronoun.WHO:
-            words.insert(0, f"{_ASKED.get(clause.question, '')} est-ce que")
+            words.insert(0, f"{_QUESTION_WORDS.get(clause.question, '')} est-ce que")
     if clause.front:
         words.insert(0, f"{clause.times[0].fr},")
     return _smooth(" ".join(words + _rest(clause)))

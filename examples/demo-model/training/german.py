@@ -36,7 +36,7 @@ from .syntax import (
 )
 
 _MODALS = {Modal.CAN: "können", Modal.WANT: "möchten", Modal.MUST: "müssen"}
-_ASKED = {
+_QUESTION_WORDS = {
     Question.YES_NO: "",
     Question.WHY: "warum",
     Question.WHEN: "wann",
@@ -161,7 +161,7 @@ def _clause(clause: Clause, last: bool) -> str:
         end = "".join([*tail, finite]) if simple else " ".join([*tail, finite])
         return _contract(" ".join([subject, *middle, end]))
     if clause.question is not None and clause.subject.pronoun is not Pronoun.WHO:
-        words = [_ASKED[clause.question], finite, subject]
+        words = [_QUESTION_WORDS[clause.question], finite, subject]
     elif clause.front:
         words = [clause.times[0].de, finite, subject]
     else:

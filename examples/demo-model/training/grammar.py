@@ -37,31 +37,31 @@ _BY_NAME = {verb.en: verb for verb in verbs() if verb.objects}
 _REQUESTS = "open close read buy bring clean wash repair look pay carry translate explain feed call help wait"
 _REQUESTED = tuple(_BY_NAME[name] for name in _REQUESTS.split())
 _WHATS = "read write buy eat drink cook look find forget bring order see"
-_ASKED_WHAT = tuple(_BY_NAME[name] for name in _WHATS.split())
+_WHAT_VERBS = tuple(_BY_NAME[name] for name in _WHATS.split())
 
 
-def verbal(rng: Random, asked: bool = False) -> Clause:
+def verbal(rng: Random, is_question: bool = False) -> Clause:
     """A clause with a verb, of any kind."""
     family = rng.choices(tuple(VERBAL), tuple(VERBAL.values()))[0]
-    return family(rng, asked)
+    return family(rng, is_question)
 
 
-def _when(rng: Random, asked: bool) -> tuple[Tense, tuple[Adverb, ...], bool]:
+def _when(rng: Random, is_question: bool) -> tuple[Tense, tuple[Adverb, ...], bool]:
     """Tense, time and fronting of a clause with "to be"."""
     tense = rng.choices((Tense.PRESENT, Tense.PAST, Tense.FUTURE), (0.6, 0.25, 0.15))[0]
     likely = 0.3 if tense is Tense.PRESENT else 0.7
     if rng.random() >= likely:
         return tense, (), False
     when = circumstances.time(rng, "state" if tense is Tense.PRESENT else circumstances.TIME_USE[tense])
-    return tense, (when,), not asked and rng.random() < 0.25
+    return tense, (when,), not is_question and rng.random() < 0.25
 
 
-def being(rng: Random, asked: bool = False) -> Clause:
-    """How something or somebody is: "The soup is too hot", "My sister was tired yesterday"."""
-    tense, times, front = _when(rng, asked)
+def being(rng: Random, is_question: bool = False) -> Clause:
+    """How a thing or a person is: "The soup is too hot", "My sister was tired yesterday"."""
+    tense, times, front = _when(rng, is_question)
     predicate: Predicate | None
     if rng.random() < 0.45:
-        who = choose.people(rng, asked)
+        who = choose.people(rng, is_question)
         pool = choose.feelings_of_people()
         predicate = rng.choice(choose.table_of_feelings()) if rng.random() < 0.15 else rng.choice(pool)
         if isinstance(predicate, Feeling) and rng.random() < 0.6:
@@ -71,45 +71,47 @@ def being(rng: Random, asked: bool = False) -> Clause:
         who = choose.described_by(rng, predicate)
         if predicate.use == "both":
             tense, times, front = (Tense.PAST if rng.random() < 0.15 else Tense.PRESENT), (), False
-    negative = not asked and rng.random() < 0.18
-    mode = Question.YES_NO if asked else None
+    negative = not is_question and rng.random() < 0.18
+    mode = Question.YES_NO if is_question else None
     return Clause(
         who, predicate=predicate, times=times, front=front, tense=tense, negative=negative, question=mode
     )
 
 
-def being_somewhere(rng: Random, asked: bool = False) -> Clause:
-    """Where somebody or something is: "The cat is under the table"."""
-    mode = Question.YES_NO if asked else None
-    negative = not asked and rng.random() < 0.12
+def being_somewhere(rng: Random, is_question: bool = False) -> Clause:
+    """Where a person or a thing is: "The cat is under the table"."""
+    mode = Question.YES_NO if is_question else None
+    negative = not is_question and rng.random() < 0.12
     if rng.random() < 0.55:
         what, where = circumstances.relation(rng)
         return Clause(what, predicate=where, negative=negative, question=mode)
-    tense, times, front = _when(rng, asked)
+    tense, times, front = _when(rng, is_question)
     chance = rng.random()
     place = circumstances.place(rng, circumstances.ANYWHERE)
     where = circumstances.home() if chance < 0.2 else circumstances.town(rng) if chance < 0.4 else place
-    who = choose.people(rng, asked)
+    who = choose.people(rng, is_question)
     return Clause(
         who, predicate=where, times=times, front=front, tense=tense, negative=negative, question=mode
     )
 
 
-def being_something(rng: Random, asked: bool = False) -> Clause:
-    """What somebody does for a living, or how old they are."""
-    mode = Question.YES_NO if asked else None
+def being_something(rng: Random, is_question: bool = False) -> Clause:
+    """What a person does for a living, or how old they are."""
+    mode = Question.YES_NO if is_question else None
     if rng.random() < 0.4:
-        young = choose.relative(rng, "=son =daughter =brother =sister", asked, 0.0)
+        young = choose.relative(rng, "=son =daughter =brother =sister", is_question, 0.0)
         who, oldest = (young, 29) if rng.random() < 0.6 else (choose.name(rng), 99)
         return Clause(who, predicate=Age(str(rng.randint(2, oldest))), question=mode)
     chance = rng.random()
     if chance < 0.3:
         who = NounPhrase(pronoun=rng.choice((Pronoun.HE, Pronoun.SHE)))
     elif chance < 0.65:
-        who = choose.relative(rng, "=brother =sister =son =daughter =mother =father =uncle =aunt", asked, 0.0)
+        who = choose.relative(
+            rng, "=brother =sister =son =daughter =mother =father =uncle =aunt", is_question, 0.0
+        )
     else:
         who = choose.name(rng)
-    negative = not asked and rng.random() < 0.2
+    negative = not is_question and rng.random() < 0.2
     return Clause(
         who, predicate=Job(rng.choice(choose.table_of("professions"))), negative=negative, question=mode
     )
@@ -172,7 +174,7 @@ def asking_where(rng: Random) -> WhereIs:
         return WhereIs(choose.thing(rng, tags("asked small pet"), definite=True, described=0.1))
     if chance < 0.85:
         return WhereIs(choose.name(rng))
-    return WhereIs(choose.relative(rng, asked=True))
+    return WhereIs(choose.relative(rng, is_question=True))
 
 
 def pricing(rng: Random) -> Price:
@@ -203,7 +205,7 @@ def asking(rng: Random) -> Clause:
             if clause.verb is not None and clause.verb.en not in ("lose", "miss"):
                 return clause
     if kind < 0.5:
-        verb = rng.choice(_ASKED_WHAT)
+        verb = rng.choice(_WHAT_VERBS)
         tense = Tense.PRESENT if verb.aspect == "event" and rng.random() < 0.4 else Tense.PAST
         times = (circumstances.time(rng, "past"),) if tense is Tense.PAST and rng.random() < 0.4 else ()
         what = NounPhrase(noun=choose.nouns_like(verb.objects)[0])
@@ -222,7 +224,7 @@ def asking(rng: Random) -> Clause:
 
 
 def _askable(clause: Clause, mode: Question) -> bool:
-    """Whether the clause leaves open what is asked."""
+    """Whether the clause leaves open what the question is about."""
     if clause.verb is None or clause.frequency is not None:
         return False
     if mode is Question.WHY:

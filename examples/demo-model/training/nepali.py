@@ -43,7 +43,7 @@ from .syntax import (
 )
 
 _CONJUNCTIONS = {"and": " र ", "but": ", तर ", "because": " किनभने "}
-_ASKED = {
+_QUESTION_WORDS = {
     Question.WHY: "किन",
     Question.WHEN: "कहिले",
     Question.WHERE: "कहाँ",
@@ -154,7 +154,7 @@ def clause_text(clause: Clause) -> str:
     if clause.question is Question.YES_NO and "कसले" not in subject:
         words.insert(0, "के")
     if clause.question in (Question.WHY, Question.WHEN, Question.WHERE):
-        words.append(_ASKED[clause.question])
+        words.append(_QUESTION_WORDS[clause.question])
     if clause.frequency is not None:
         words.append(clause.frequency.ne)
     if clause.where is not None:
