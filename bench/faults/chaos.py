@@ -27,11 +27,11 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from dragoman_bench.machine import machine
 from faults.chaos_world import OUTAGE_S, ChaosWorld
-from faults.client import Client
+from faults.client import CheckingClient
 from faults.cluster import local_cluster
 from faults.engines import Engines, scripted, vllm, work_of
-from faults.load import Counts, Load
-from faults.questions import Question, known_to_the_model, numbered, spoken, translated_twice
+from faults.load import Counts, FaultLoad
+from faults.questions import KnownRequest, known_to_the_model, numbered, spoken, translated_twice
 from faults.sending import PATH, Patience
 from faults.world import NAME
 
@@ -67,7 +67,7 @@ async def chaos(world: ChaosWorld, options: argparse.Namespace, engines: Engines
         (f"API gone for {OUTAGE_S:g} s", world.cut_off),
         ("calm again", None),
     ]
-    load = Load(world.ports[:2], 1, PATIENCE, lambda: next(questions))
+    load = FaultLoad(world.ports[:2], 1, PATIENCE, lambda: next(questions))
     load.begin(steps[0][0])
     sending = asyncio.create_task(load.send(options.rate, math.inf, "steady"))
     loop = asyncio.get_running_loop()
@@ -108,13 +108,15 @@ def figures(
     }
 
 
-async def questions_for(options: argparse.Namespace, port: int) -> tuple[Iterator[Question], dict[str, int]]:
+async def questions_for(
+    options: argparse.Namespace, port: int
+) -> tuple[Iterator[KnownRequest], dict[str, int]]:
     """Questions without end, and how many texts were tried and known to the model."""
     if options.engine == "scripted":
         return numbered(), {}
-    client = Client()
+    client = CheckingClient()
 
-    async def answer(question: Question) -> str:
+    async def answer(question: KnownRequest) -> str:
         return str(json.loads((await client.post(port, PATH, question.body)).body).get("translation"))
 
     # Phases take longer than they have to: engines need their time to start.

@@ -27,7 +27,7 @@ class GarbledError(Exception):
 
 
 @dataclass
-class Answer:
+class RawAnswer:
     """What came back."""
 
     status: int = 0
@@ -35,7 +35,7 @@ class Answer:
     body: bytes = b""
 
 
-class Client:
+class CheckingClient:
     """Sends requests to servers on loopback, and keeps connections."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Client:
         self.surplus = 0
         """Answers, or bytes of them, without a request."""
 
-    async def post(self, port: int, path: str, body: bytes, *, stall_s: float = 0.0) -> Answer:
+    async def post(self, port: int, path: str, body: bytes, *, stall_s: float = 0.0) -> RawAnswer:
         """Send JSON and wait for the answer; the connection closes where the caller is cancelled meanwhile.
 
         Args:
@@ -116,18 +116,18 @@ class Client:
 class _Connection(asyncio.Protocol):
     """One request at a time; httptools calls its `on_…` methods."""
 
-    def __init__(self, client: Client, everyone: set[_Connection], stall_s: float = 0.0) -> None:
+    def __init__(self, client: CheckingClient, everyone: set[_Connection], stall_s: float = 0.0) -> None:
         self._client, self._everyone, self._stall_s = client, everyone, stall_s
         self._parser = httptools.HttpResponseParser(self)
-        self._waiting: asyncio.Future[Answer] | None = None
-        self._answer = Answer()
+        self._waiting: asyncio.Future[RawAnswer] | None = None
+        self._answer = RawAnswer()
         self._begun = False
         self.reusable = False
         self.idle_since_s = 0.0
         self.transport: asyncio.Transport
 
-    async def send(self, request: bytes) -> Answer:
-        self._answer, self._begun, self.reusable = Answer(), False, False
+    async def send(self, request: bytes) -> RawAnswer:
+        self._answer, self._begun, self.reusable = RawAnswer(), False, False
         self._waiting = asyncio.get_running_loop().create_future()
         self.transport.write(request)
         return await self._waiting

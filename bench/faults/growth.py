@@ -62,7 +62,7 @@ class Limit:
     Args:
         absolute: In one process, from the first quarter of its samples to the last, at the rate of its median minute.
         ratio: The same as a share of the first quarter; the larger of the two holds.
-        steps_ratio: The same, at whatever rate.
+        steps_ratio: The same, at any rate.
         per_hour: In the median minute of all processes of a role.
     """
 

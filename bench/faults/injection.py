@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from faults.cluster import main_process
-from faults.load import Load
+from faults.load import FaultLoad
 from faults.prometheus import Prometheus
 from faults.schedule import Fault
 from faults.world import World
@@ -39,7 +39,7 @@ class Injector:
     """
 
     def __init__(
-        self, world: World, names: Sequence[str], load: Load, rate: float, prometheus: Prometheus | None
+        self, world: World, names: Sequence[str], load: FaultLoad, rate: float, prometheus: Prometheus | None
     ) -> None:
         self._world, self._names, self._load, self._prometheus = world, names, load, prometheus
         self._rate = rate

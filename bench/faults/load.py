@@ -13,9 +13,9 @@ from random import Random
 from typing import Any
 
 from dragoman_tune.figures import quantile
-from faults.client import BrokenError, Client, GarbledError
-from faults.questions import Question, lengthened
-from faults.sending import PATH, Outcome, Patience, send
+from faults.client import BrokenError, CheckingClient, GarbledError
+from faults.questions import KnownRequest, lengthened
+from faults.sending import PATH, Patience, RequestOutcome, send
 
 LONGEST_WORDS = 25
 """By which a steady request's text is longer than the shortest."""
@@ -33,7 +33,7 @@ class Trouble:
         at_s: When it was sent.
         took_s: Until it was given up.
         load: `steady`, `burst` or `slow reader`.
-        way: Its attempts; see `faults.sending.Outcome`.
+        way: Its attempts; see `faults.sending.RequestOutcome`.
     """
 
     at_s: float
@@ -80,7 +80,7 @@ class Counts:
         if len(self.troubles[kind]) < KEPT:
             self.troubles[kind].append(trouble)
 
-    def add(self, outcome: Outcome, at_s: float, load: str) -> None:
+    def add(self, outcome: RequestOutcome, at_s: float, load: str) -> None:
         """One more that has ended."""
         self.reconnected += outcome.reconnected
         self.refused += outcome.refused
@@ -107,7 +107,7 @@ class Counts:
         }
 
 
-class Load:
+class FaultLoad:
     """Requests to two routers, independent of the responses.
 
     Args:
@@ -122,12 +122,12 @@ class Load:
         ports: Sequence[int],
         seed: int,
         patience: Patience,
-        question: Callable[[], Question] | None = None,
+        question: Callable[[], KnownRequest] | None = None,
     ) -> None:
         self.began_s = time.monotonic()
         self.phases = [Counts()]
         self._ports, self._patience = list(ports), patience
-        self._client = Client()
+        self._client = CheckingClient()
         self._numbers = itertools.count()
         self._chance = Random(seed)
         self._question = question or (lambda: self._lengthened(self._chance.randint(0, LONGEST_WORDS)))
@@ -169,7 +169,7 @@ class Load:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def one(self, question: Question, load: str) -> None:
+    async def one(self, question: KnownRequest, load: str) -> None:
         """Send one request, as a client does, and count its outcome."""
         counts, at_s = self.counts, self.now_s
         counts.sent += 1
@@ -196,15 +196,15 @@ class Load:
     def _end_phase(self) -> None:
         self.counts.lasted_s = time.monotonic() - self.counts.began_s
 
-    def _lengthened(self, words: int, *, copies: int | None = None, stream: bool = False) -> Question:
+    def _lengthened(self, words: int, *, copies: int | None = None, stream: bool = False) -> KnownRequest:
         plain = lengthened(next(self._numbers), words)
-        return Question(plain.text, plain.source, plain.target, plain.expected, copies, stream)
+        return KnownRequest(plain.text, plain.source, plain.target, plain.expected, copies, stream)
 
     def _order(self) -> list[int]:
         """The routers' ports in random order: in turn, each would get the texts of one pair, which alternate."""
         return self._chance.sample(self._ports, len(self._ports))
 
-    async def _slow(self, question: Question, stall_s: float) -> None:
+    async def _slow(self, question: KnownRequest, stall_s: float) -> None:
         counts, at_s = self.counts, self.now_s
         counts.sent += 1
         patience = Patience(self._patience.seconds + stall_s, self._patience.attempt_s + stall_s)
@@ -215,7 +215,7 @@ class Load:
             counts.add(outcome, at_s, "slow reader")
             counts.slow_whole += not outcome.lost and not outcome.wrong
 
-    async def _leave(self, question: Question, after_s: float) -> None:
+    async def _leave(self, question: KnownRequest, after_s: float) -> None:
         try:
             async with asyncio.timeout(after_s):
                 await self._client.post(self._order()[0], PATH, question.body)

@@ -17,7 +17,7 @@ SEED = 20
 
 
 @dataclass(frozen=True)
-class Question:
+class KnownRequest:
     """A text, its pair, and the one right answer.
 
     Args:
@@ -47,23 +47,23 @@ class Question:
 LETTERS = str.maketrans("0123456789", "abcdefghij")
 
 
-def numbered() -> Iterator[Question]:
+def numbered() -> Iterator[KnownRequest]:
     """For scripted engines, which answer with a text's reverse."""
     return map(numbered_at, itertools.count())
 
 
-def numbered_at(number: int) -> Question:
+def numbered_at(number: int) -> KnownRequest:
     """The one of that number."""
     # Digits would be missed in the reverse, and the text translated again.
     text = f"request number {str(number).translate(LETTERS)} of many"
-    return Question(text, "en", "de" if number % 2 else "fr", text[::-1])
+    return KnownRequest(text, "en", "de" if number % 2 else "fr", text[::-1])
 
 
-def lengthened(number: int, words: int) -> Question:
+def lengthened(number: int, words: int) -> KnownRequest:
     """The one of that number, longer by so many words: what scripted engines need for it grows with its length."""
     short = numbered_at(number)
     text = " ".join([short.text, *itertools.islice(itertools.cycle(FILLING), words)])
-    return Question(text, short.source, short.target, text[::-1])
+    return KnownRequest(text, short.source, short.target, text[::-1])
 
 
 FILLING = ["and", "more", "of", "them", "came", "with", "the", "evening", "train", "from", "the", "north"]
@@ -76,23 +76,26 @@ def translated_twice(text: str) -> bool:
     return bool(check(question.text, question.expected, Expectation(question.source, question.target)))
 
 
-def spoken() -> Iterator[Question]:
+def spoken() -> Iterator[KnownRequest]:
     """For the demo model: texts of its grammar with their translations, never the same twice."""
     sys.path.insert(0, str(DEMO_MODEL))
     from training.generate import DIRECTIONS, texts
 
     for found, (source, target) in zip(texts(SEED), itertools.cycle(DIRECTIONS)):
-        yield Question(found.texts[source], source, target, found.texts[target])
+        yield KnownRequest(found.texts[source], source, target, found.texts[target])
 
 
 async def known_to_the_model(
-    questions: Iterator[Question], count: int, answer: Callable[[Question], Awaitable[str]], at_once: int = 16
-) -> list[Question]:
+    questions: Iterator[KnownRequest],
+    count: int,
+    answer: Callable[[KnownRequest], Awaitable[str]],
+    at_once: int = 16,
+) -> list[KnownRequest]:
     """Those that the model answers rightly without faults: it errs in one of some hundreds."""
     tried = list(itertools.islice(questions, count))
     places = asyncio.Semaphore(at_once)
 
-    async def one(question: Question) -> bool:
+    async def one(question: KnownRequest) -> bool:
         async with places:
             return await answer(question) == question.expected
 

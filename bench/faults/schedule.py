@@ -31,7 +31,7 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Kind:
+class FaultKind:
     """One kind of fault.
 
     Args:
@@ -53,23 +53,23 @@ def _router(chance: Random) -> Parameters:
     return {"router": int(chance.random() < 0.75), "down_s": _seconds(chance, 0.5, 5.0)}
 
 
-KINDS: Mapping[str, Kind] = {
-    "pod SIGKILL": Kind(3, lambda chance: {"pick": round(chance.random(), 3)}),
-    "pod SIGSTOP": Kind(2, lambda chance: {"pick": round(chance.random(), 3), "seconds": 20.0}),
-    "router SIGKILL": Kind(1, _router),
-    "router SIGTERM": Kind(1, _router),
-    "operator SIGKILL": Kind(1, lambda chance: {"down_s": _seconds(chance, 0.5, 10.0)}),
-    "API gone": Kind(3, lambda chance: {"seconds": _seconds(chance, 1.0, 20.0)}),
-    "Prometheus gone": Kind(2, lambda chance: {"seconds": _seconds(chance, 5.0, 40.0)}),
-    "rolling edit": Kind(1, lambda chance: {"pick": round(chance.random(), 3)}),
-    "burst": Kind(
+KINDS: Mapping[str, FaultKind] = {
+    "pod SIGKILL": FaultKind(3, lambda chance: {"pick": round(chance.random(), 3)}),
+    "pod SIGSTOP": FaultKind(2, lambda chance: {"pick": round(chance.random(), 3), "seconds": 20.0}),
+    "router SIGKILL": FaultKind(1, _router),
+    "router SIGTERM": FaultKind(1, _router),
+    "operator SIGKILL": FaultKind(1, lambda chance: {"down_s": _seconds(chance, 0.5, 10.0)}),
+    "API gone": FaultKind(3, lambda chance: {"seconds": _seconds(chance, 1.0, 20.0)}),
+    "Prometheus gone": FaultKind(2, lambda chance: {"seconds": _seconds(chance, 5.0, 40.0)}),
+    "rolling edit": FaultKind(1, lambda chance: {"pick": round(chance.random(), 3)}),
+    "burst": FaultKind(
         2,
         lambda chance: {
             "rate_ratio": _seconds(chance, 0.5, 1.5),
             "seconds": _seconds(chance, 15.0, 40.0),
         },
     ),
-    "slow readers": Kind(
+    "slow readers": FaultKind(
         3,
         lambda chance: {
             "count": chance.randint(1, 6),
@@ -77,7 +77,7 @@ KINDS: Mapping[str, Kind] = {
             "stream": chance.random() < 0.5,
         },
     ),
-    "clients leave": Kind(
+    "clients leave": FaultKind(
         3, lambda chance: {"count": chance.randint(5, 60), "after_s": _seconds(chance, 0.0, 0.8)}
     ),
 }

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from faults.client import Answer, BrokenError, Client, GarbledError
-from faults.questions import Question
+from faults.client import BrokenError, CheckingClient, GarbledError, RawAnswer
+from faults.questions import KnownRequest
 
 PATH = "/translate"
 PATIENCE_S = 600.0
@@ -40,7 +40,7 @@ class Patience:
 
 
 @dataclass
-class Outcome:
+class RequestOutcome:
     """What became of one request; it is right where `lost` and `wrong` are empty.
 
     Args:
@@ -62,10 +62,15 @@ class Outcome:
 
 
 async def send(
-    client: Client, question: Question, ports: Sequence[int], patience: Patience, *, stall_s: float = 0.0
-) -> Outcome:
+    client: CheckingClient,
+    question: KnownRequest,
+    ports: Sequence[int],
+    patience: Patience,
+    *,
+    stall_s: float = 0.0,
+) -> RequestOutcome:
     """Send one request, to the first router or to the others in turn, until it is answered."""
-    outcome, began_s = Outcome(), time.perf_counter()
+    outcome, began_s = RequestOutcome(), time.perf_counter()
     problem, turn = "no attempt", 0
     try:
         async with asyncio.timeout(patience.seconds):
@@ -105,7 +110,7 @@ async def send(
     return outcome
 
 
-def retry_after_s(answer: Answer) -> float | None:
+def retry_after_s(answer: RawAnswer) -> float | None:
     """Seconds of Retry-After in a refusal; None where it is none or has no such header."""
     if answer.status not in (429, 503):
         return None
@@ -115,13 +120,13 @@ def retry_after_s(answer: Answer) -> float | None:
         return None
 
 
-def attempts_of(answer: Answer) -> int:
+def attempts_of(answer: RawAnswer) -> int:
     """How many replicas the router sent it to."""
     found = re.search(r"attempts=(\d+)", answer.headers.get("x-dragoman-route", ""))
     return int(found[1]) if found else 1
 
 
-def judged(question: Question, answer: Answer) -> tuple[str, str]:
+def judged(question: KnownRequest, answer: RawAnswer) -> tuple[str, str]:
     """Why the request is lost, and what is wrong with its answer; both empty where it is right."""
     if answer.status != 200:
         return f"{answer.status} {answer.body[:200]!r} {answer.headers.get('x-dragoman-route', '')}", ""

@@ -33,7 +33,7 @@ from dragoman_bench.machine import machine
 from faults.cluster import api_server, local_cluster
 from faults.growth import LIMITS, SHORTEST_S, WARM_UP_S, grown
 from faults.injection import Injector
-from faults.load import Load
+from faults.load import FaultLoad
 from faults.prometheus import PROMETHEUS, Prometheus
 from faults.reading import Reader
 from faults.schedule import EVERY_S, schedule
@@ -122,7 +122,7 @@ class Soak:
             world.routers = [world.start_router(at) for at in (0, 1)]
             for at in (0, 1):
                 await world.router_ready(at)
-            load = Load(world.ports[:2], options.seed, Patience())
+            load = FaultLoad(world.ports[:2], options.seed, Patience())
             injector = Injector(world, NAMES, load, options.rate, self._prometheus)
             await self._under_load(load, injector)
             leftovers = await self._emptied(load, injector)
@@ -132,7 +132,7 @@ class Soak:
                 await scraping
         return self._result(load, injector, leftovers)
 
-    async def _under_load(self, load: Load, injector: Injector) -> None:
+    async def _under_load(self, load: FaultLoad, injector: Injector) -> None:
         options = self._options
         faults = schedule(options.seed, options.seconds, options.every_s)
         beside = [
@@ -146,7 +146,7 @@ class Soak:
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
 
-    async def _sample(self, load: Load, injector: Injector) -> None:
+    async def _sample(self, load: FaultLoad, injector: Injector) -> None:
         while True:
             try:
                 await self._one_sample(load, injector)
@@ -155,7 +155,7 @@ class Soak:
                 self._samples.append({"at_s": round(load.now_s, 1), "problem": repr(error)})
             await asyncio.sleep(SAMPLE_S)
 
-    async def _one_sample(self, load: Load, injector: Injector) -> None:
+    async def _one_sample(self, load: FaultLoad, injector: Injector) -> None:
         world = self._world
         named = {
             "operator": world.operator,
@@ -183,7 +183,7 @@ class Soak:
             }
         )
 
-    async def _emptied(self, load: Load, injector: Injector) -> list[str]:
+    async def _emptied(self, load: FaultLoad, injector: Injector) -> list[str]:
         """Wait until nothing is left of the load; what is, in sentences, once the time is up."""
         loop = asyncio.get_running_loop()
         until_s = loop.time() + EMPTY_S
@@ -228,7 +228,7 @@ class Soak:
                 await asyncio.to_thread(self._prometheus.scrape, "default", addresses)
             await asyncio.sleep(1)
 
-    def _result(self, load: Load, injector: Injector, leftovers: list[str]) -> dict[str, Any]:
+    def _result(self, load: FaultLoad, injector: Injector, leftovers: list[str]) -> dict[str, Any]:
         counts = load.counts.row()
         lifetimes = list(self._reader.lifetimes.values())
         growth, growing = grown(lifetimes)
@@ -262,7 +262,7 @@ class Soak:
         }
 
 
-async def _progress(load: Load, injector: Injector) -> None:
+async def _progress(load: FaultLoad, injector: Injector) -> None:
     while True:
         await asyncio.sleep(PROGRESS_S)
         counts = load.counts

@@ -29,7 +29,7 @@ import aiohttp
 
 from dragoman_bench.catalogue import LARGE, pod, started
 from dragoman_bench.loads import VARIABLE, stream, words_of
-from dragoman_bench.plan import Plan
+from dragoman_bench.plan import RunPlan
 from dragoman_bench.report import median_interval
 from dragoman_tune.client import connections, translate
 from dragoman_tune.closed_loop import Pace, closed_loop
@@ -180,7 +180,7 @@ async def measured(server: Server, model: Path, in_flight: int, pace: Pace) -> d
 async def measure(options: argparse.Namespace) -> None:
     """All loads, one after the other."""
     path = options.output / "blocks.jsonl"
-    plan = Plan(options.model, "{text}", "cuda", options.memory, 2048, None, START_S)
+    plan = RunPlan(options.model, "{text}", "cuda", options.memory, 2048, None, START_S)
 
     def command(port: int) -> list[str]:
         python, _, _, *serving = pod(**LARGE)(plan, port)

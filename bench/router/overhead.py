@@ -108,7 +108,7 @@ async def serve(ports: Sequence[int]) -> None:
 
 
 @dataclass
-class Router:
+class RunningRouter:
     """One that runs, and whose process has no others."""
 
     name: str
@@ -126,10 +126,10 @@ class Router:
         return round(sum(int(line.split()[1]) for line in rollup if line.startswith("Pss:")) / 1024, 1)
 
 
-class Client(asyncio.Protocol):
+class Connection(asyncio.Protocol):
     """One connection, one request at a time."""
 
-    def __init__(self, done: Callable[[Client, float], None]) -> None:
+    def __init__(self, done: Callable[[Connection, float], None]) -> None:
         self._done = done
         self._sent_s = 0.0
         self.failed = 0
@@ -155,10 +155,10 @@ class Client(asyncio.Protocol):
         self._done(self, time.perf_counter() - self._sent_s)
 
 
-async def connected(port: int, done: Callable[[Client, float], None]) -> Client:
+async def connected(port: int, done: Callable[[Connection, float], None]) -> Connection:
     """A client with a connection."""
     loop = asyncio.get_running_loop()
-    return (await loop.create_connection(lambda: Client(done), "127.0.0.1", port))[1]
+    return (await loop.create_connection(lambda: Connection(done), "127.0.0.1", port))[1]
 
 
 async def most(port: int, seconds: float) -> float:
@@ -169,7 +169,7 @@ async def most(port: int, seconds: float) -> float:
     """
     answered, end_s = 0, time.perf_counter() + seconds
 
-    def done(client: Client, _: float) -> None:
+    def done(client: Connection, _: float) -> None:
         nonlocal answered
         answered += 1
         if time.perf_counter() < end_s:
@@ -194,9 +194,9 @@ async def fixed_rate(port: int, seconds: float, seed: int) -> tuple[list[float],
     gc.freeze()
     gc.disable()
     times: list[float] = []
-    idle: list[Client] = []
+    idle: list[Connection] = []
 
-    def done(client: Client, took_s: float) -> None:
+    def done(client: Connection, took_s: float) -> None:
         times.append(took_s)
         idle.append(client)
 
@@ -221,7 +221,9 @@ async def fixed_rate(port: int, seconds: float, seed: int) -> tuple[list[float],
     return times, sent - len(times) + sum(client.failed for client in clients)
 
 
-def one_round(number: int, routers: list[Router], direct_port: int, seconds: float) -> list[dict[str, Any]]:
+def one_round(
+    number: int, routers: list[RunningRouter], direct_port: int, seconds: float
+) -> list[dict[str, Any]]:
     """Each router once, another one first each time; direct before each."""
     rows = []
     first = number % len(routers)
@@ -251,7 +253,7 @@ def one_round(number: int, routers: list[Router], direct_port: int, seconds: flo
     return rows
 
 
-def table(rows: list[dict[str, Any]], routers: list[Router]) -> str:
+def table(rows: list[dict[str, Any]], routers: list[RunningRouter]) -> str:
     """Medians of each router, and of the ratios within rounds, with their range."""
     columns = [*MEASURES, *(f"added_p{share}_ms" for share in (50, 95, 99)), "failed"]
     cells = []
@@ -311,7 +313,7 @@ async def await_ready(port: int) -> None:
 
 
 @contextmanager
-def router(directory: Path, name: str, python: Path, flags: Sequence[str]) -> Iterator[Router]:
+def router(directory: Path, name: str, python: Path, flags: Sequence[str]) -> Iterator[RunningRouter]:
     """A router with a key and language routing, which is ready."""
     port = free_port()
     command = [
@@ -321,7 +323,7 @@ def router(directory: Path, name: str, python: Path, flags: Sequence[str]) -> It
     ]
     with started(directory, name.replace("/", "-"), ROUTER_CORE, command) as pid:
         uvloop.run(await_ready(port))
-        yield Router(name, port, pid)
+        yield RunningRouter(name, port, pid)
 
 
 def main() -> None:

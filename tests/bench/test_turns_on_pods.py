@@ -9,7 +9,7 @@ import pytest
 
 from dragoman_bench.__main__ import main
 from dragoman_bench.errors import BenchError
-from dragoman_bench.plan import Plan
+from dragoman_bench.plan import RunPlan
 from dragoman_bench.prompting import COUNTING_TEMPLATE
 from dragoman_bench.turns import STORES, Sharing, command_line, measure
 from dragoman_service.settings import read_settings
@@ -17,8 +17,8 @@ from dragoman_service.settings import read_settings
 pytestmark = pytest.mark.slow
 
 
-def plan(directory: Path) -> Plan:
-    return Plan(directory / "model", COUNTING_TEMPLATE, "cuda", 0.8, 2048, None, 60.0)
+def plan(directory: Path) -> RunPlan:
+    return RunPlan(directory / "model", COUNTING_TEMPLATE, "cuda", 0.8, 2048, None, 60.0)
 
 
 def test_two_pods_on_one_gpu(tmp_path: Path, redis_server: object) -> None:

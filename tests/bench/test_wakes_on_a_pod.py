@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dragoman_bench.__main__ import main
-from dragoman_bench.plan import Plan
+from dragoman_bench.plan import RunPlan
 from dragoman_bench.prompting import COUNTING_TEMPLATE
 from dragoman_bench.wakes import SCRIPTED_WAKE_S, Rounds, command_line
 from dragoman_service.settings import read_settings
@@ -43,7 +43,7 @@ def test_what_was_measured_is_written_when_the_time_is_up(tmp_path: Path) -> Non
 
 
 def test_the_pod_understands_the_command_line(tmp_path: Path) -> None:
-    plan = Plan(tmp_path / "model", COUNTING_TEMPLATE, "cuda", 0.9, 2048, None, 60.0)
+    plan = RunPlan(tmp_path / "model", COUNTING_TEMPLATE, "cuda", 0.9, 2048, None, 60.0)
     command = command_line(plan, 8000, Rounds(50, 1.0, 60.0), scripted=False)
     settings = read_settings(command[command.index("serve") + 1 :])
     assert (settings.engine, settings.device, settings.sleep_after_s) == ("vllm", "cuda", 1.0)

@@ -22,7 +22,7 @@ from dragoman_bench.errors import BenchError, TooLittleMemoryError
 from dragoman_bench.gpu import GPU
 from dragoman_bench.loads import LOADS, UNIFORM
 from dragoman_bench.machine import machine
-from dragoman_bench.plan import Plan
+from dragoman_bench.plan import RunPlan
 from dragoman_bench.prompting import CHAT_TEMPLATE, COUNTING_TEMPLATE, Prompting
 from dragoman_bench.report import compare_table, ladder_table
 from dragoman_bench.results import ArmResults, Results
@@ -148,7 +148,7 @@ async def _turns(given: Namespace) -> int:
     return int(found["figures"]["lost"] > 0)
 
 
-def _asleep(given: Namespace) -> tuple[GPU | None, Plan]:
+def _asleep(given: Namespace) -> tuple[GPU | None, RunPlan]:
     """What pods that sleep have in common; scripted ones have no model."""
     gpu = _gpu(given)
     if gpu is not None:
@@ -258,9 +258,9 @@ def _plan(
     template: str,
     start_s: float = SECONDS_TO_START,
     kv_cache_bytes: int | None = None,
-) -> Plan:
+) -> RunPlan:
     share, length = given.gpu_memory_utilization, given.max_model_len
-    return Plan(
+    return RunPlan(
         model.resolve(), template, given.device, share, length, given.requests, start_s, kv_cache_bytes
     )
 

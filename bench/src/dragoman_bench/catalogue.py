@@ -13,7 +13,7 @@ from typing import Any
 
 from dragoman_bench.arms.common import ArmOptions
 from dragoman_bench.errors import BenchError
-from dragoman_bench.plan import Plan
+from dragoman_bench.plan import RunPlan
 from dragoman_devcluster.ports import free_port
 from dragoman_tune.server import Server, running
 
@@ -33,7 +33,7 @@ FLAGS = (
 GRAPH_SIZES = [1, 2, 4, *range(8, 256, 8), *range(256, 512, 16), *range(512, 2049, 64)]
 """Tokens of the steps for which a pod has CUDA graphs by default."""
 
-Command = Callable[[Plan, int], list[str]]
+Command = Callable[[RunPlan, int], list[str]]
 """The command line of a server, from the run's plan and a port."""
 
 
@@ -61,7 +61,7 @@ class Arm:
 
 
 def _module(name: str, workers: int = 1, batch: int = 1, batch_wait_s: float = 0.0, **engine: Any) -> Command:
-    def command(plan: Plan, port: int) -> list[str]:
+    def command(plan: RunPlan, port: int) -> list[str]:
         options = ArmOptions(
             str(plan.model), plan.template, plan.engine(**engine), port, workers, batch, batch_wait_s
         )
@@ -73,7 +73,7 @@ def _module(name: str, workers: int = 1, batch: int = 1, batch_wait_s: float = 0
 def pod(**engine: Any) -> Command:
     """The command line of our pod."""
 
-    def command(plan: Plan, port: int) -> list[str]:
+    def command(plan: RunPlan, port: int) -> list[str]:
         arguments = plan.engine(**engine)
         # The pod's flags for memory exclude each other; vLLM's arguments do not.
         both = {"gpu_memory_utilization", "kv_cache_memory_bytes"} <= arguments.keys()
@@ -95,7 +95,7 @@ def pod(**engine: Any) -> Command:
 
 @asynccontextmanager
 async def started(
-    plan: Plan, name: str, command: Callable[[int], list[str]], directory: Path, limit_s: float
+    plan: RunPlan, name: str, command: Callable[[int], list[str]], directory: Path, limit_s: float
 ) -> AsyncIterator[Server]:
     """A pod for the time of a block, ready at its start.
 
@@ -124,7 +124,7 @@ def scripted_pod(port: int, **script: Any) -> list[str]:
 
 
 def _routed(command: Command) -> Command:
-    def routed(plan: Plan, port: int) -> list[str]:
+    def routed(plan: RunPlan, port: int) -> list[str]:
         pod_port = free_port()
         ports = ["--port", str(port), "--pod-port", str(pod_port)]
         return [sys.executable, "-m", ROUTED, *ports, "--", *command(plan, pod_port)]
@@ -133,7 +133,7 @@ def _routed(command: Command) -> Command:
 
 
 def _vllm_serve(**engine: Any) -> Command:
-    def command(plan: Plan, port: int) -> list[str]:
+    def command(plan: RunPlan, port: int) -> list[str]:
         flags = []
         for name, value in plan.engine(**engine).items():
             values = [] if value is True else value if isinstance(value, list) else [value]

@@ -11,8 +11,8 @@ from typing import Any
 
 from dragoman_bench.catalogue import Arm
 from dragoman_bench.gpu import GPU
-from dragoman_bench.plan import Plan
-from dragoman_bench.point import Load, measure
+from dragoman_bench.plan import RunPlan
+from dragoman_bench.point import ArmLoad, measure
 from dragoman_bench.prompting import Prompting
 from dragoman_bench.results import ArmResults
 from dragoman_devcluster.ports import free_port
@@ -38,7 +38,7 @@ class Bench:
         points: Kind of load (of `loads.LOADS`) and requests in flight, in the order of measuring.
     """
 
-    plan: Plan
+    plan: RunPlan
     points: Sequence[tuple[str, int]]
     pace: Pace
     seed: int
@@ -47,7 +47,7 @@ class Bench:
     gpu: GPU | None
     say: Callable[[str], None]
 
-    async def measured(self, arm: Arm, server: Server, load: Load) -> None:
+    async def measured(self, arm: Arm, server: Server, load: ArmLoad) -> None:
         """Measure a point and write it.
 
         Raises:
@@ -63,10 +63,10 @@ class Bench:
         self.say(f"{arm.name}: failed: {error}")
 
     async def warm_up(self, arm: Arm, servers: dict[str, Server], in_flight: int) -> None:
-        """Load an arm for a moment, unmeasured, if it runs; one that ends meanwhile is removed from `servers`."""
+        """ArmLoad an arm for a moment, unmeasured, if it runs; one that ends meanwhile is removed from `servers`."""
         if arm.name not in servers:
             return
-        load = Load(self.points[0][0], in_flight, WARM_UP, WARM_UP_SEED)
+        load = ArmLoad(self.points[0][0], in_flight, WARM_UP, WARM_UP_SEED)
         try:
             await measure(arm, servers[arm.name], load, self.plan, self.prompting, self.gpu)
         except MeasureError as error:

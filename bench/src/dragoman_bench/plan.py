@@ -12,7 +12,7 @@ CPU_KV_CACHE_BYTES = 256 * 1024**2
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """Model, device and load of one run.
 
     Args:

@@ -13,7 +13,7 @@ import aiohttp
 from dragoman_bench.catalogue import MODEL_NAME, Arm
 from dragoman_bench.gpu import GPU, summary
 from dragoman_bench.loads import stream
-from dragoman_bench.plan import Plan
+from dragoman_bench.plan import RunPlan
 from dragoman_bench.prompting import Prompting
 from dragoman_tune.client import connections, post, translate
 from dragoman_tune.closed_loop import Pace, Send, closed_loop
@@ -25,7 +25,7 @@ from dragoman_tune.server import Server
 
 
 @dataclass(frozen=True)
-class Load:
+class ArmLoad:
     """One load."""
 
     kind: str
@@ -35,7 +35,7 @@ class Load:
 
 
 async def measure(
-    arm: Arm, server: Server, load: Load, plan: Plan, prompting: Prompting, gpu: GPU | None
+    arm: Arm, server: Server, load: ArmLoad, plan: RunPlan, prompting: Prompting, gpu: GPU | None
 ) -> dict[str, Any]:
     """Measure a point.
 

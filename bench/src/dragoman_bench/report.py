@@ -14,8 +14,8 @@ BASELINE = "b0-queues"
 CONFIDENCE = 0.95
 """At least of an interval beside a median of ratios."""
 
-Point = dict[str, Any]
-Row = Callable[[dict[str, Any], Sequence[Point], Sequence[Point]], list[str]]
+Measurement = dict[str, Any]
+Row = Callable[[dict[str, Any], Sequence[Measurement], Sequence[Measurement]], list[str]]
 """Cells of an arm, from its entry, its points at one load, and those of the arm that it is compared with."""
 
 LADDER_HEAD = (
@@ -29,7 +29,7 @@ COMPARE_HEAD = (
 
 
 def ladder_table(document: dict[str, Any]) -> str:
-    """Every point of a ladder, beside what the seeds published, one table a load."""
+    """Every point of a ladder, beside what the original system published, one table a load."""
     return _tables(document, LADDER_HEAD, _ladder_row, BASELINE)
 
 
@@ -57,7 +57,9 @@ def _tables(document: dict[str, Any], head: Sequence[str], row: Row, base: str) 
     return "\n\n".join(parts + _notes(document))
 
 
-def _ladder_row(entry: dict[str, Any], points: Sequence[Point], base: Sequence[Point]) -> list[str]:
+def _ladder_row(
+    entry: dict[str, Any], points: Sequence[Measurement], base: Sequence[Measurement]
+) -> list[str]:
     mark = "" if all(point["steady"] for point in points) else " *"
     gpu = _gpu(points)
     return [
@@ -76,7 +78,9 @@ def _ladder_row(entry: dict[str, Any], points: Sequence[Point], base: Sequence[P
     ]
 
 
-def _compare_row(entry: dict[str, Any], points: Sequence[Point], pod: Sequence[Point]) -> list[str]:
+def _compare_row(
+    entry: dict[str, Any], points: Sequence[Measurement], pod: Sequence[Measurement]
+) -> list[str]:
     rates = [point["requests_per_s"] for point in points]
     front_s = [
         point["front_end_cores"] / point["requests_per_s"]
@@ -110,7 +114,7 @@ def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
     return (ordered[rank - 1], ordered[-rank]) if rank else None
 
 
-def _paired(points: Sequence[Point], base: Sequence[Point], name: str) -> str:
+def _paired(points: Sequence[Measurement], base: Sequence[Measurement], name: str) -> str:
     """Median of the ratios within repetitions, in which both arms had the same prompts, and its interval."""
     of_base = {point["seed"]: point[name] for point in base}
     ratios = [
@@ -128,17 +132,17 @@ def _loads(document: dict[str, Any]) -> list[tuple[str, int]]:
     return sorted({(p["load"], p["in_flight"]) for entry in document["arms"] for p in entry["points"]})
 
 
-def _gpu(points: Sequence[Point]) -> list[Point]:
+def _gpu(points: Sequence[Measurement]) -> list[Measurement]:
     return [point["gpu"] for point in points if point["gpu"]]
 
 
-def _median(points: Sequence[Point], name: str) -> float | None:
+def _median(points: Sequence[Measurement], name: str) -> float | None:
     # Results of former versions have fewer fields.
     values = [point[name] for point in points if point.get(name) is not None]
     return median(values) if values else None
 
 
-def _ratio(points: Sequence[Point], base: Sequence[Point], name: str) -> float | None:
+def _ratio(points: Sequence[Measurement], base: Sequence[Measurement], name: str) -> float | None:
     value, reference = _median(points, name), _median(base, name)
     return value / reference if value and reference else None
 

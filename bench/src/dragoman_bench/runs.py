@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dragoman_bench.catalogue import Arm
 from dragoman_bench.fleet import Bench, groups
-from dragoman_bench.point import Load
+from dragoman_bench.point import ArmLoad
 from dragoman_tune.errors import MeasureError
 
 
@@ -30,7 +30,7 @@ async def climb(arms: Sequence[Arm], bench: Bench, *, together: bool) -> None:
                         # The last point's requests in flight disturb nothing of this arm.
                         last = number == len(bench.points)
                         pace = replace(bench.pace, drain_s=0.0) if last else bench.pace
-                        load = Load(kind, in_flight, pace, bench.seed)
+                        load = ArmLoad(kind, in_flight, pace, bench.seed)
                         await bench.measured(arm, servers[arm.name], load)
                     await servers[arm.name].end()
                 except MeasureError as error:
@@ -54,7 +54,7 @@ async def compare(arms: Sequence[Arm], bench: Bench, repetitions: int) -> None:
                 for arm in turned(arms, repetition):
                     if arm.name not in servers:
                         continue
-                    load = Load(kind, in_flight, bench.pace, bench.seed + repetition)
+                    load = ArmLoad(kind, in_flight, bench.pace, bench.seed + repetition)
                     try:
                         await bench.measured(arm, servers[arm.name], load)
                     except MeasureError as error:

@@ -24,7 +24,7 @@ from dragoman_bench.catalogue import pod, scripted_pod, started
 from dragoman_bench.errors import BenchError
 from dragoman_bench.gpu import GPU
 from dragoman_bench.loads import UNIFORM, stream
-from dragoman_bench.plan import Plan
+from dragoman_bench.plan import RunPlan
 from dragoman_devcluster.ports import free_port
 from dragoman_tune.client import connections, translate
 from dragoman_tune.figures import quantile
@@ -56,7 +56,7 @@ class Sharing:
 
 
 @dataclass(frozen=True)
-class Sample:
+class TurnSample:
     """One request: to which pod, when (seconds from the start), how long it took; `lost` is why it failed."""
 
     pod: int
@@ -65,7 +65,7 @@ class Sample:
     lost: str | None = None
 
 
-def command_line(plan: Plan, port: int, store: str, memory: Path | None) -> list[str]:
+def command_line(plan: RunPlan, port: int, store: str, memory: Path | None) -> list[str]:
     """A pod's; a scripted one locks the file `memory` while it is awake, and needs no model."""
     turns = ["--sleep-after-s", "300", "--turns-url", store]
     if memory is None:
@@ -75,7 +75,7 @@ def command_line(plan: Plan, port: int, store: str, memory: Path | None) -> list
 
 
 async def measure(
-    plan: Plan,
+    plan: RunPlan,
     sharing: Sharing,
     directory: Path,
     gpu: GPU | None,
@@ -160,8 +160,8 @@ async def _all(
     plans: Sequence[Sequence[float]],
     requests: Sequence[Request],
     began_s: float,
-) -> list[Sample]:
-    async def one(number: int, at_s: float, request: Request) -> Sample:
+) -> list[TurnSample]:
+    async def one(number: int, at_s: float, request: Request) -> TurnSample:
         await asyncio.sleep(began_s + at_s - time.monotonic())
         return await _sent(http, servers[number], number, request, began_s)
 
@@ -176,21 +176,21 @@ async def _all(
 
 async def _alone(
     http: aiohttp.ClientSession, server: Server, number: int, requests: Sequence[Request], began_s: float
-) -> list[Sample]:
+) -> list[TurnSample]:
     samples = [await _sent(http, server, number, request, began_s) for request in requests[-(ALONE + 1) :]]
     return samples[1:]
 
 
 async def _sent(
     http: aiohttp.ClientSession, server: Server, number: int, request: Request, began_s: float
-) -> Sample:
+) -> TurnSample:
     sent_s = time.monotonic()
     answer = await translate(http, server.url, request)
-    return Sample(number, sent_s - began_s, time.monotonic() - sent_s, answer.error)
+    return TurnSample(number, sent_s - began_s, time.monotonic() - sent_s, answer.error)
 
 
 def figures(
-    shared: Sequence[Sample], alone: Sequence[Sample], metrics: Sequence[Scrape], sharing: Sharing
+    shared: Sequence[TurnSample], alone: Sequence[TurnSample], metrics: Sequence[Scrape], sharing: Sharing
 ) -> dict[str, Any]:
     """Quantiles of the times in seconds, shared and alone, and how often the pods woke."""
     wakes, waited_s = (sum(each.get(name, 0.0) for each in metrics) for name in (WAKES, WAIT_S))
@@ -205,7 +205,7 @@ def figures(
     }
 
 
-def _quantiles(samples: Sequence[Sample]) -> dict[str, float | None]:
+def _quantiles(samples: Sequence[TurnSample]) -> dict[str, float | None]:
     took_s = [sample.took_s for sample in samples if sample.lost is None]
     named = {f"p{round(100 * share)}": quantile(took_s, share) for share in (0.5, 0.95, 0.99)}
     return {**named, "max": max(took_s, default=None)}

@@ -20,7 +20,7 @@ from dragoman_bench.catalogue import pod, scripted_pod, started
 from dragoman_bench.errors import BenchError
 from dragoman_bench.gpu import GPU
 from dragoman_bench.loads import UNIFORM, stream
-from dragoman_bench.plan import Plan
+from dragoman_bench.plan import RunPlan
 from dragoman_tune.client import connections, translate
 from dragoman_tune.errors import MeasureError
 from dragoman_tune.figures import quantile
@@ -79,7 +79,7 @@ class Rounds:
     limit_s: float
 
 
-def command_line(plan: Plan, port: int, rounds: Rounds, *, scripted: bool) -> list[str]:
+def command_line(plan: RunPlan, port: int, rounds: Rounds, *, scripted: bool) -> list[str]:
     """The pod's; a scripted one needs no model."""
     sleep = ["--sleep-after-s", f"{rounds.sleep_after_s:g}"]
     if not scripted:
@@ -88,7 +88,7 @@ def command_line(plan: Plan, port: int, rounds: Rounds, *, scripted: bool) -> li
 
 
 async def measure(
-    plan: Plan,
+    plan: RunPlan,
     rounds: Rounds,
     directory: Path,
     gpu: GPU | None,

@@ -41,11 +41,11 @@ class Result:
         return self.answer == self.expected
 
 
-Question = tuple[str, str, str]
+Untranslated = tuple[str, str, str]
 """Source, target, text."""
 
 
-def translate(model: Path, questions: list[Question]) -> list[str]:
+def translate(model: Path, questions: list[Untranslated]) -> list[str]:
     """Greedy answers to questions, from vLLM, on a GPU if there is one."""
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
@@ -57,7 +57,7 @@ def translate(model: Path, questions: list[Question]) -> list[str]:
     return [output.outputs[0].text for output in engine.chat(turns, greedy, use_tqdm=False)]
 
 
-def translate_through(url: str, questions: list[Question]) -> list[str]:
+def translate_through(url: str, questions: list[Untranslated]) -> list[str]:
     """Answers of a pod that runs."""
     answers = []
     with httpx.Client(base_url=url, timeout=600) as pod:
@@ -71,7 +71,7 @@ def translate_through(url: str, questions: list[Question]) -> list[str]:
 
 
 def evaluate(
-    translated: Callable[[list[Question]], list[str]], count: int, seed: int = SEED, tags: bool = False
+    translated: Callable[[list[Untranslated]], list[str]], count: int, seed: int = SEED, tags: bool = False
 ) -> list[Result]:
     """Translate `count` held-out texts in every direction, with inline tags in them if `tags`."""
     texts = held_out_texts(count, seed, tags)

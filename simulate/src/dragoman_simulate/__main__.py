@@ -7,22 +7,21 @@ import sys
 from pathlib import Path
 
 from dragoman.command_line import seconds, whole
+from dragoman_contract.models import DEFAULT_MAX_NUM_SEQS
 from dragoman_simulate.calibrate import calibrated, read_page
 from dragoman_simulate.deployment import what_if, write_speeds
 from dragoman_simulate.errors import SimulateError
-from dragoman_simulate.fronts import Setting, front, sweep
+from dragoman_simulate.fronts import KnobSetting, front, sweep
 from dragoman_simulate.fronts import table as front_table
 from dragoman_simulate.plot import draw, draw_fronts
 from dragoman_simulate.policies import POLICIES
-from dragoman_simulate.replay import Outcome, fluid
+from dragoman_simulate.replay import ReplayOutcome, fluid
 from dragoman_simulate.report import OURS, as_json, compared, fronts_as_json, sentence, table
 from dragoman_simulate.sources import page as metrics_page
 from dragoman_simulate.speed import SpeedTable, read_speed_table
 from dragoman_simulate.trace import Trace, read_trace
-from dragoman_simulate.view import ScalingLimits
+from dragoman_simulate.view import TARGET_UTILISATION, ScalingLimits
 
-TARGET_UTILISATION = 0.8
-MAX_NUM_SEQS = 32
 START_UP_S = 60.0
 
 
@@ -66,7 +65,7 @@ def _run(arguments: argparse.Namespace) -> int:
     limits = _limits(arguments, speed)
     if arguments.fronts:
         return _fronts(arguments, traces, limits, speed)
-    outcomes: dict[str, dict[str, Outcome]] = {}
+    outcomes: dict[str, dict[str, ReplayOutcome]] = {}
     for trace in traces:
         outcomes[trace.name] = {
             name: fluid(trace, POLICIES[name](limits), limits, speed) for name in arguments.policy
@@ -99,7 +98,7 @@ def _fronts(
 ) -> int:
     if OURS not in arguments.policy or len(arguments.policy) < 2:
         raise SimulateError(f"--fronts compares {OURS} with others: --policy has to name it and one more")
-    fronts: dict[str, dict[str, list[Setting]]] = {}
+    fronts: dict[str, dict[str, list[KnobSetting]]] = {}
     for trace in traces:
         fronts[trace.name] = {name: front(sweep(trace, name, limits, speed)) for name in arguments.policy}
         _introduce(trace, limits, speed)
@@ -112,7 +111,9 @@ def _fronts(
     return 0
 
 
-def _print(trace: Trace, outcomes: dict[str, Outcome], limits: ScalingLimits, speed: SpeedTable) -> None:
+def _print(
+    trace: Trace, outcomes: dict[str, ReplayOutcome], limits: ScalingLimits, speed: SpeedTable
+) -> None:
     _introduce(trace, limits, speed)
     _say(table(outcomes))
     comparison = compared(outcomes)
@@ -135,7 +136,7 @@ def _say(text: str = "") -> None:
 
 
 def _limits(arguments: argparse.Namespace, speed: SpeedTable) -> ScalingLimits:
-    seats = arguments.max_num_seqs or MAX_NUM_SEQS
+    seats = arguments.max_num_seqs or DEFAULT_MAX_NUM_SEQS
     concurrency = arguments.target_concurrency or max(1.0, TARGET_UTILISATION * seats)
     return ScalingLimits(
         minimum=arguments.min,

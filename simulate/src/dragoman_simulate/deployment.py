@@ -14,7 +14,7 @@ from dragoman_simulate.errors import SimulateError
 from dragoman_simulate.sources import deployed
 from dragoman_simulate.speed import SpeedTable
 from dragoman_simulate.trace import Trace, read_trace
-from dragoman_simulate.whatif import answer, replicas_of, size_of, sizes, steady, table
+from dragoman_simulate.whatif import predicted, replicas_of, size_of, sizes, steady, table
 
 
 def what_if(arguments: argparse.Namespace) -> str:
@@ -30,8 +30,8 @@ def what_if(arguments: argparse.Namespace) -> str:
     now = size_of(found.manifest, speed.kv_cache_tokens)
     write_speeds(arguments.output, speed, f"metrics of {pods} of a TranslationDeployment")
     trace = _load(arguments.trace, found.manifest, page)
-    answers = [
-        answer(size, trace, speed, spread(page))
+    predictions = [
+        predicted(size, trace, speed, spread(page))
         for size in sizes(now, arguments.max_num_seqs, arguments.start_up)
     ]
     limits = now.limits
@@ -40,7 +40,7 @@ def what_if(arguments: argparse.Namespace) -> str:
         f"{limits.start_up_s:g} s; {speed.name}, {measured(speed)}\n"
         f"load: {trace.name}: {trace.counts.sum():,.0f} requests in {trace.duration_s / 60:.0f} min"
     )
-    return f"{introduction}\n\n{table(answers)}"
+    return f"{introduction}\n\n{table(predictions)}"
 
 
 def write_speeds(path: Path | None, speed: SpeedTable, source: str) -> None:

@@ -19,7 +19,7 @@ NEGLIGIBLE = 0.001
 
 
 @dataclass(frozen=True, order=True)
-class Setting:
+class KnobSetting:
     """One value of a rule's knob on one trace.
 
     Attributes:
@@ -64,23 +64,25 @@ class Budget:
         return self.ratio is not None and self.ratio <= SHARE_BOUND
 
 
-def sweep(trace: Trace, rule: str, limits: ScalingLimits, speed: SpeedTable) -> list[Setting]:
+def sweep(trace: Trace, rule: str, limits: ScalingLimits, speed: SpeedTable) -> list[KnobSetting]:
     """All values of a rule's knob on a trace; each begins with the same replicas."""
     knob, hours = KNOBS[rule], trace.duration_s / 3600
     outcomes = ((value, fluid(trace, knob.make(limits, value), limits, speed)) for value in knob.values)
-    return [Setting(each.replica_hours / hours, each.over_target_share, value) for value, each in outcomes]
+    return [
+        KnobSetting(each.replica_hours / hours, each.over_target_share, value) for value, each in outcomes
+    ]
 
 
-def front(settings: Iterable[Setting]) -> list[Setting]:
+def front(settings: Iterable[KnobSetting]) -> list[KnobSetting]:
     """The settings that no other one matches with fewer replica-hours; the cheapest first."""
-    found: list[Setting] = []
+    found: list[KnobSetting] = []
     for setting in sorted(settings):
         if not found or setting.over_target_share < found[-1].over_target_share:
             found.append(setting)
     return found
 
 
-def budgets(fronts: Mapping[str, list[Setting]]) -> list[Budget]:
+def budgets(fronts: Mapping[str, list[KnobSetting]]) -> list[Budget]:
     """Compare at each number of replica-hours at which the best other rule improves, the smallest first."""
     others = {rule: settings for rule, settings in fronts.items() if rule != OURS}
     found: list[Budget] = []
@@ -93,13 +95,13 @@ def budgets(fronts: Mapping[str, list[Setting]]) -> list[Budget]:
     return found
 
 
-def _least(settings: Iterable[Setting], hours: float) -> float | None:
+def _least(settings: Iterable[KnobSetting], hours: float) -> float | None:
     return min(
         (each.over_target_share for each in settings if each.replica_hours <= hours + 1e-9), default=None
     )
 
 
-def table(fronts: Mapping[str, list[Setting]]) -> str:
+def table(fronts: Mapping[str, list[KnobSetting]]) -> str:
     """Ours and the best other at each budget; the last column is the ratio of the shares."""
     rows = []
     for budget, after in pairwise([*budgets(fronts), None]):

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dragoman_simulate.errors import SimulateError
-from dragoman_simulate.fronts import Setting
-from dragoman_simulate.replay import Outcome
+from dragoman_simulate.fronts import KnobSetting
+from dragoman_simulate.replay import ReplayOutcome
 from dragoman_simulate.trace import Trace
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ EMPTY = 0.5
 """What an empty queue is drawn as: a logarithmic scale has no zero."""
 
 
-def draw(path: Path, traces: Sequence[Trace], outcomes: Mapping[str, Mapping[str, Outcome]]) -> None:
+def draw(path: Path, traces: Sequence[Trace], outcomes: Mapping[str, Mapping[str, ReplayOutcome]]) -> None:
     """Write a PNG (or the format of the file's ending) of all traces under all policies.
 
     Raises:
@@ -51,7 +51,7 @@ def draw(path: Path, traces: Sequence[Trace], outcomes: Mapping[str, Mapping[str
     figure.savefig(path, dpi=90)
 
 
-def draw_fronts(path: Path, fronts: Mapping[str, Mapping[str, Sequence[Setting]]]) -> None:
+def draw_fronts(path: Path, fronts: Mapping[str, Mapping[str, Sequence[KnobSetting]]]) -> None:
     """Write a picture of the fronts of all traces.
 
     Raises:
@@ -93,7 +93,7 @@ def _figure(width_in: float, height_in: float) -> Any:
     return figure
 
 
-def _column(axes: Sequence[Axes], trace: Trace, outcomes: Mapping[str, Outcome]) -> None:
+def _column(axes: Sequence[Axes], trace: Trace, outcomes: Mapping[str, ReplayOutcome]) -> None:
     arrivals, replicas, queue = axes
     window = np.ones(SMOOTH_S) / SMOOTH_S
     hours = np.arange(trace.duration_s) / 3600

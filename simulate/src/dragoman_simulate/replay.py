@@ -9,7 +9,7 @@ from typing import Protocol
 from dragoman_simulate.fleet import Fleet
 from dragoman_simulate.speed import SpeedTable
 from dragoman_simulate.trace import Trace
-from dragoman_simulate.view import Policy, ScalingLimits, View
+from dragoman_simulate.view import FleetPolicy, ScalingLimits, View
 from dragoman_simulate.waits import Waits
 
 CURVE_S = 10
@@ -45,7 +45,7 @@ class Curves:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ReplayOutcome:
     """One policy on one trace.
 
     Attributes:
@@ -69,7 +69,7 @@ class Outcome:
     curves: Curves
 
 
-def replay(trace: Trace, policy: Policy, pods: Pods, limits: ScalingLimits) -> Outcome:
+def replay(trace: Trace, policy: FleetPolicy, pods: Pods, limits: ScalingLimits) -> ReplayOutcome:
     """Run a trace from its first second to its last."""
     curves = Curves()
     counts, sources, targets = (
@@ -91,7 +91,7 @@ def replay(trace: Trace, policy: Policy, pods: Pods, limits: ScalingLimits) -> O
         pods.step(second, count, sources[second], targets[second])
     pods.close(trace.duration_s)
     p50, p95, p99 = pods.waits.percentiles((0.5, 0.95, 0.99))
-    return Outcome(
+    return ReplayOutcome(
         replica_hours=pods.replica_seconds / 3600,
         over_target_share=pods.waits.over(limits.target_wait_s),
         wait_p50_s=p50,
@@ -105,7 +105,7 @@ def replay(trace: Trace, policy: Policy, pods: Pods, limits: ScalingLimits) -> O
     )
 
 
-def fluid(trace: Trace, policy: Policy, limits: ScalingLimits, speed: SpeedTable) -> Outcome:
+def fluid(trace: Trace, policy: FleetPolicy, limits: ScalingLimits, speed: SpeedTable) -> ReplayOutcome:
     """Replay on the fluid fleet.
 
     It begins with the replicas that the trace's first minute needs, loaded as that minute loads them, so that

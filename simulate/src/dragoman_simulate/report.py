@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from dragoman.command_line import markdown
-from dragoman_simulate.replay import Outcome
+from dragoman_simulate.replay import ReplayOutcome
 
 SHARE_BOUND = 0.8
 NOTHING = 1e-6
@@ -38,7 +38,7 @@ class Comparison:
     worse_than: tuple[str, ...]
 
 
-def compared(outcomes: Mapping[str, Outcome]) -> Comparison | None:
+def compared(outcomes: Mapping[str, ReplayOutcome]) -> Comparison | None:
     """Compare; None where ours or all others were left out."""
     others = {name: outcome for name, outcome in outcomes.items() if name != OURS}
     if OURS not in outcomes or not others:
@@ -53,7 +53,7 @@ def compared(outcomes: Mapping[str, Outcome]) -> Comparison | None:
     return Comparison(best, hours_ratio, ratio, met, worse_than)
 
 
-def table(outcomes: Mapping[str, Outcome]) -> str:
+def table(outcomes: Mapping[str, ReplayOutcome]) -> str:
     """One line per policy."""
     head = (
         "policy",
@@ -95,7 +95,7 @@ def sentence(comparison: Comparison) -> str:
     return f"{against} ({'within' if comparison.met else 'NOT within'} 1.0 and {SHARE_BOUND})"
 
 
-def as_json(outcomes: Mapping[str, Mapping[str, Outcome]]) -> str:
+def as_json(outcomes: Mapping[str, Mapping[str, ReplayOutcome]]) -> str:
     """One line: `{"policies": …}` for one trace, and `{"traces": {name: {"policies": …}}}` for several."""
     documents = {
         trace: {"policies": {name: _figures(outcome) for name, outcome in policies.items()}}
@@ -119,16 +119,16 @@ def fronts_as_json(fronts: Mapping[str, Mapping[str, Sequence[Any]]]) -> str:
     )
 
 
-def _figures(outcome: Outcome) -> dict[str, Any]:
+def _figures(outcome: ReplayOutcome) -> dict[str, Any]:
     names = (field.name for field in fields(outcome) if field.name != "curves")
     return {name: round(getattr(outcome, name), 6) for name in names}
 
 
-def _share(outcome: Outcome) -> float:
+def _share(outcome: ReplayOutcome) -> float:
     return outcome.over_target_share if outcome.over_target_share > NOTHING else 0.0
 
 
-def _beats(other: Outcome, ours: Outcome) -> bool:
+def _beats(other: ReplayOutcome, ours: ReplayOutcome) -> bool:
     cheaper = other.replica_hours < ours.replica_hours - 1e-9
     return _share(other) <= _share(ours) and (
         cheaper or (other.replica_hours <= ours.replica_hours and _share(other) < _share(ours))

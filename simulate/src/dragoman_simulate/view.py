@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+TARGET_UTILISATION = 0.8
+"""Default of the target concurrency, as a ratio of `max_num_seqs`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Alike:
@@ -95,7 +98,7 @@ class ScalingLimits:
     objective: float
 
 
-class Policy(Protocol):
+class FleetPolicy(Protocol):
     """A rule that sizes a fleet."""
 
     @property

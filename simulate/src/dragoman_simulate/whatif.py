@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 
 from dragoman.command_line import markdown
+from dragoman_contract.models import DEFAULT_MAX_NUM_SEQS
 from dragoman_simulate.errors import SimulateError
 from dragoman_simulate.exact import ExactFleet
 from dragoman_simulate.policies.dragoman import Dragoman
 from dragoman_simulate.replay import replay
 from dragoman_simulate.speed import SpeedTable
 from dragoman_simulate.trace import Trace
-from dragoman_simulate.view import Policy, ScalingLimits, View
+from dragoman_simulate.view import TARGET_UTILISATION, FleetPolicy, ScalingLimits, View
 
 HOUR_S = 3600
 MAX_REQUESTS = 200_000
 """Of a replay without a trace: it is shortened rather than slow."""
 
-TARGET_UTILISATION = 0.8
 DEFAULT_TARGET_WAIT_S = 2.0
 DEFAULT_OBJECTIVE = "95%"
 DEFAULT_START_UP_S = 120.0
@@ -45,7 +45,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Prediction:
     """What a size leads to.
 
     Attributes:
@@ -70,7 +70,7 @@ class Fixed:
         self._replicas = replicas
 
     def decide(self, _view: View) -> int:
-        """See `Policy.decide`."""
+        """See `FleetPolicy.decide`."""
         return self._replicas
 
 
@@ -91,7 +91,7 @@ def size_of(manifest: Mapping[str, Any], kv_cache_tokens: int, start_up_s: float
     if replicas < 1:
         raise SimulateError(f"{manifest['metadata']['name']} has no replicas: nothing is measured")
     is_autoscaled = scaling is not None and scaling.get("mode", "Internal") == "Internal"
-    seats = int(spec.get("engine", {}).get("maxNumSeqs", 32))
+    seats = int(spec.get("engine", {}).get("maxNumSeqs", DEFAULT_MAX_NUM_SEQS))
     targets = scaling or {}
     measured = found.get("timeToReadySeconds") or DEFAULT_START_UP_S
     limits = ScalingLimits(
@@ -157,7 +157,7 @@ def steady(rate_per_s: float, source_tokens: float, target_tokens: float, seed: 
     return Trace(f"{rate_per_s:.3g} requests/s at random", counts, *sizes_)
 
 
-def answer(size: Size, trace: Trace, speed: SpeedTable, spread: float) -> Answer:
+def predicted(size: Size, trace: Trace, speed: SpeedTable, spread: float) -> Prediction:
     """Replay a load on a deployment of this size.
 
     Args:
@@ -167,14 +167,14 @@ def answer(size: Size, trace: Trace, speed: SpeedTable, spread: float) -> Answer
         spread: Deviation of a request's output tokens over their mean.
     """
     fleet = ExactFleet(size.limits, speed, size.replicas, spread=spread)
-    policy: Policy = Dragoman(size.limits) if size.is_autoscaled else Fixed(size.replicas)
+    policy: FleetPolicy = Dragoman(size.limits) if size.is_autoscaled else Fixed(size.replicas)
     outcome = replay(trace, policy, fleet, size.limits)
     p50, p95 = fleet.latencies.percentiles((0.5, 0.95))
     mean = fleet.replica_seconds / trace.duration_s
-    return Answer(size, mean, outcome.over_target_share, p50, p95)
+    return Prediction(size, mean, outcome.over_target_share, p50, p95)
 
 
-def table(answers: list[Answer]) -> str:
+def table(predictions: list[Prediction]) -> str:
     """One line per size."""
     rows = [
         (
@@ -184,7 +184,7 @@ def table(answers: list[Answer]) -> str:
             f"{each.latency_p50_s:.2f}",
             f"{each.latency_p95_s:.2f}",
         )
-        for each in answers
+        for each in predictions
     ]
-    target = f"wait over {answers[0].size.limits.target_wait_s:g} s"
+    target = f"wait over {predictions[0].size.limits.target_wait_s:g} s"
     return markdown(("size", "replicas", target, "p50 s", "p95 s"), rows)

@@ -9,16 +9,16 @@ from dragoman_bench.arms.routed_pod import MAX_IN_FLIGHT, fleet_of, router_comma
 from dragoman_bench.catalogue import BY_NAME_ALONE, LADDER, PEERS, Arm, arms_named
 from dragoman_bench.errors import BenchError
 from dragoman_bench.fleet import groups
-from dragoman_bench.plan import Plan
+from dragoman_bench.plan import RunPlan
 from dragoman_router.fleet.static import read
 from dragoman_router.settings import read_settings as read_router_settings
 from dragoman_service.engine.vllm.arguments import gpu_arguments
 from dragoman_service.settings import read_settings
 
-PLAN = Plan(Path("/models/m"), "Translate: {text}", "cuda", 0.3, 2048, None, 60.0, 8 * 10**9)
+PLAN = RunPlan(Path("/models/m"), "Translate: {text}", "cuda", 0.3, 2048, None, 60.0, 8 * 10**9)
 
 
-def command(name: str, plan: Plan = PLAN) -> list[str]:
+def command(name: str, plan: RunPlan = PLAN) -> list[str]:
     (arm,) = arms_named([name])
     return arm.command(plan, 8123)
 
@@ -37,7 +37,7 @@ def test_the_seeds_settings_are_the_arms() -> None:
 
 @pytest.mark.parametrize("kv_cache_bytes", [None, 8 * 10**9])
 def test_the_pod_accepts_its_command_line(kv_cache_bytes: int | None) -> None:
-    plan = Plan(Path("/models/m"), "Translate: {text}", "cuda", 0.3, 2048, None, 60.0, kv_cache_bytes)
+    plan = RunPlan(Path("/models/m"), "Translate: {text}", "cuda", 0.3, 2048, None, 60.0, kv_cache_bytes)
     settings = read_settings(command("final", plan)[4:])
     assert (settings.max_num_seqs, settings.max_num_batched_tokens) == (16, 8192)
     assert settings.gpu_memory_utilization == 0.3

@@ -7,17 +7,17 @@ from itertools import islice
 import pytest
 from faults import load as loads
 from faults.engines import work_of
-from faults.questions import Question, known_to_the_model, numbered, spoken, translated_twice
-from faults.sending import Outcome, Patience
+from faults.questions import KnownRequest, known_to_the_model, numbered, spoken, translated_twice
+from faults.sending import Patience, RequestOutcome
 
 from dragoman_service.text.guards import Expectation, check
 
 
 async def test_outcomes_are_counted_for_their_phase(monkeypatch):
     outcomes = {
-        "a": Outcome(seconds=0.1),
-        "b": Outcome(lost="503"),
-        "c": Outcome(wrong="half", reconnected=2),
+        "a": RequestOutcome(seconds=0.1),
+        "b": RequestOutcome(lost="503"),
+        "c": RequestOutcome(wrong="half", reconnected=2),
     }
     patience = Patience(attempts=4)
 
@@ -26,11 +26,11 @@ async def test_outcomes_are_counted_for_their_phase(monkeypatch):
         return outcomes[question.text]
 
     monkeypatch.setattr(loads, "send", send)
-    load = loads.Load([1, 2], 1, patience)
+    load = loads.FaultLoad([1, 2], 1, patience)
     for phase, texts in {"calm": "ab", "SIGKILL": "c"}.items():
         load.begin(phase)
         for text in texts:
-            await load.one(Question(text, "en", "de", ""), "steady")
+            await load.one(KnownRequest(text, "en", "de", ""), "steady")
     await load.finish()
     calm, killed = (phase.row() for phase in load.phases)
     counted = ("phase", "sent", "ok", "lost", "wrong", "reconnected")

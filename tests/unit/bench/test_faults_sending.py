@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from faults.client import Client
-from faults.questions import Question, lengthened, numbered_at
-from faults.sending import Outcome, Patience, send
+from faults.client import CheckingClient
+from faults.questions import KnownRequest, lengthened, numbered_at
+from faults.sending import Patience, RequestOutcome, send
 
-BIG = Question("abc", "en", "de", "cba", copies=400_000)
+BIG = KnownRequest("abc", "en", "de", "cba", copies=400_000)
 
 
 def http(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
@@ -21,7 +21,7 @@ def http(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
     return "\r\n".join(head).encode() + body
 
 
-def right(question: Question) -> bytes:
+def right(question: KnownRequest) -> bytes:
     return http(json.dumps({"translation": question.translation}).encode())
 
 
@@ -79,9 +79,9 @@ async def serving(*replies: bytes | Callable[[str], bytes] | None, close: bool =
 
 
 async def sent(
-    *ports: int, question: Question | None = None, patience: Patience | None = None, stall_s: float = 0.0
-) -> Outcome:
-    client = Client()
+    *ports: int, question: KnownRequest | None = None, patience: Patience | None = None, stall_s: float = 0.0
+) -> RequestOutcome:
+    client = CheckingClient()
     try:
         return await send(client, question or numbered_at(0), ports, patience or Patience(), stall_s=stall_s)
     finally:
@@ -120,7 +120,7 @@ async def test_answers_that_are_not_right(reply):
     ids=["at once", "closed", "late"],
 )
 async def test_a_second_answer_is_noticed(extra, close, late):
-    client, one = Client(), reverse(numbered_at(0).text, *extra)
+    client, one = CheckingClient(), reverse(numbered_at(0).text, *extra)
     async with serving(one if late else one * 2, close=close, then=one if late else b"") as (port, _):
         outcome = await send(client, numbered_at(0), [port], Patience())
         # What comes after an answer is received by then.
@@ -191,7 +191,7 @@ async def test_no_answer_within_the_deadline():
 
 
 async def test_a_stream_ends_in_a_result_or_in_an_error():
-    question = Question("abc", "en", "de", "cba", copies=2, stream=True)
+    question = KnownRequest("abc", "en", "de", "cba", copies=2, stream=True)
     kind = "Content-Type: text/event-stream; charset=utf-8"
     delta = b'event: delta\ndata: {"index":0,"text":"cba"}\n\n'
     whole = delta + b'event: result\ndata: {"translation":["cba","cba"]}\n\n'
@@ -206,7 +206,7 @@ async def test_a_stream_ends_in_a_result_or_in_an_error():
 
 async def test_a_client_that_leaves_closes_its_connection():
     async with serving(b"") as (port, ended):
-        client = Client()
+        client = CheckingClient()
         leaving = asyncio.ensure_future(client.post(port, "/translate", numbered_at(0).body))
         async with asyncio.timeout(5):
             while not ended:  # noqa: ASYNC110 - what is waited for sets no event

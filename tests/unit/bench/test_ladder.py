@@ -12,7 +12,7 @@ import pytest
 
 from dragoman_bench.catalogue import Arm
 from dragoman_bench.fleet import Bench
-from dragoman_bench.plan import Plan
+from dragoman_bench.plan import RunPlan
 from dragoman_bench.prompting import Prompting
 from dragoman_bench.results import RESULTS, ArmResults
 from dragoman_bench.runs import climb, compare, turned
@@ -60,7 +60,7 @@ def stub(name: str, dies_after: int = 0, program: str = PROGRAM) -> Arm:
 def bench(tmp_path: Path) -> Bench:
     requests = tmp_path / "requests.jsonl"
     requests.write_text(json.dumps({"text": "Hello", "source_lang": "en", "target_lang": "de"}))
-    plan = Plan(tmp_path, "{text}", "cpu", 0.3, 1024, requests, 60.0)
+    plan = RunPlan(tmp_path, "{text}", "cpu", 0.3, 1024, requests, 60.0)
     results = ArmResults(tmp_path / "out", {"kind": "ladder"})
     points, pace = [("real", 2), ("real", 4)], Pace(0.3, 2.0, 2.0)
     return Bench(plan, points, pace, 7, Prompting(None, "{text}", 1024), results, None, lambda _: None)

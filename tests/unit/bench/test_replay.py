@@ -111,7 +111,7 @@ async def replay(handler, times):
         await runner.cleanup()
 
 
-def test_requests_are_sent_at_their_times_whatever_became_of_those_before():
+def test_requests_are_sent_at_their_times_independent_of_the_responses():
     everyone = asyncio.Event()
     arrived = itertools.count(1)
 

@@ -71,12 +71,15 @@ def test_the_table_has_medians_and_failures() -> None:
 
     failed = {"name": COLD, "variant": COLD, "failed": "OSError: x", "logged": {}}
     document = {"starts": [entry(SIBLING, 10.0), entry(SIBLING, 30.0), entry(SIBLING, 12.0), failed]}
-    lines = table(document).splitlines()
-    assert lines[0].startswith(
-        "| start | n | ready s | min to max | first answer s | cache | starting | loading |"
+    head, _, sibling, cold = (
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in table(document).splitlines()
     )
-    assert lines[2].startswith("| sibling | 3 | 12.0 | 10.0 to 30.0 | 13.0 | taken | 6.0 | 6.0 | 1.0 |")
-    assert lines[3].startswith("| cold | 0, 1 failed |")
+    assert head[:8] == [
+        *("start", "n", "ready s", "min to max", "first answer s", "cache"),
+        *("starting", "loading"),
+    ]
+    assert sibling[:9] == ["sibling", "3", "12.0", "10.0 to 30.0", "13.0", "taken", "6.0", "6.0", "1.0"]
+    assert cold[:2] == ["cold", "0, 1 failed"]
 
 
 def test_phases_last_until_the_next_one() -> None:

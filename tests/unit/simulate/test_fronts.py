@@ -7,13 +7,13 @@ import json
 import pytest
 
 from dragoman_simulate.__main__ import main
-from dragoman_simulate.fronts import Setting, budgets, front, sweep, table
+from dragoman_simulate.fronts import KnobSetting, budgets, front, sweep, table
 from dragoman_simulate.policies import KNOBS, POLICIES
 from dragoman_simulate.replay import fluid
 
 
 def settings(*points):
-    return [Setting(hours, share, 0.5) for hours, share in points]
+    return [KnobSetting(hours, share, 0.5) for hours, share in points]
 
 
 def test_a_front_has_no_setting_that_another_one_matches_for_less():

@@ -12,7 +12,7 @@ from dragoman_tune.errors import MetricsError, RequestsFileError, StateError
 from dragoman_tune.report import patch
 from dragoman_tune.requests import Request, read_requests
 from dragoman_tune.scrape import between, parsed, peak_in_flight
-from dragoman_tune.search import Setting, Trial
+from dragoman_tune.search import EngineSetting, Trial
 from dragoman_tune.server import last_error
 from dragoman_tune.state import State, fingerprint
 
@@ -77,7 +77,10 @@ def test_histograms_become_means_between_two_scrapes() -> None:
 
 def test_a_sweep_goes_on_where_it_was_and_refuses_another(tmp_path: Path) -> None:
     mark = fingerprint(REQUESTS, in_flight=8)
-    trials = [Trial(Setting(1, 8192), 3.0, 0.5), Trial(Setting(2, 8192), 0.0, None, "too little memory")]
+    trials = [
+        Trial(EngineSetting(1, 8192), 3.0, 0.5),
+        Trial(EngineSetting(2, 8192), 0.0, None, "too little memory"),
+    ]
     state = State(tmp_path, mark)
     for trial in trials:
         state.add(trial)
@@ -95,7 +98,7 @@ def test_a_file_that_is_no_record_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_patch_is_one_for_the_object() -> None:
-    assert yaml.safe_load(patch(Trial(Setting(32, 8192), 1, 1))) == {
+    assert yaml.safe_load(patch(Trial(EngineSetting(32, 8192), 1, 1))) == {
         "spec": {"engine": {"maxNumSeqs": 32, "maxNumBatchedTokens": 8192}}
     }
 

@@ -1,13 +1,13 @@
 """The table of a sweep."""
 
 from dragoman_tune.report import table
-from dragoman_tune.search import Policy, Setting, Stop, Trial
+from dragoman_tune.search import EngineSetting, Goal, Stop, Trial
 
-POLICY = Policy(slo_p95_s=3, in_flight=64)
+POLICY = Goal(slo_p95_s=3, in_flight=64)
 TRIALS = [
-    Trial(Setting(4, 8192), 20, 2.5),
-    Trial(Setting(1, 8192), 5, None, None, 0.97),
-    Trial(Setting(8, 8192), 0, None, "not enough GPU memory"),
+    Trial(EngineSetting(4, 8192), 20, 2.5),
+    Trial(EngineSetting(1, 8192), 5, None, None, 0.97),
+    Trial(EngineSetting(8, 8192), 0, None, "not enough GPU memory"),
 ]
 STOP = Stop(TRIALS[0], "8 sequences do not run: not enough GPU memory")
 

@@ -16,7 +16,7 @@ from dragoman_tune.errors import MeasureError
 from dragoman_tune.report import patch, table
 from dragoman_tune.requests import read_requests
 from dragoman_tune.scrape import watched
-from dragoman_tune.search import Policy, Stop, decide
+from dragoman_tune.search import Goal, Stop, decide
 from dragoman_tune.server import until_terminated
 from dragoman_tune.state import State, fingerprint
 from dragoman_tune.trial import TUNED_FLAGS, Workload, measured
@@ -55,7 +55,7 @@ async def _run(arguments: argparse.Namespace) -> int:
         _say(
             f"fewer texts than {in_flight}, the requests in flight: a pod translates equal ones once; give more"
         )
-    policy = Policy(slo_p95_s=arguments.slo_p95, in_flight=in_flight, first_tokens=arguments.batched_tokens)
+    policy = Goal(slo_p95_s=arguments.slo_p95, in_flight=in_flight, first_tokens=arguments.batched_tokens)
     flags = ["--model", arguments.model, *arguments.serve]
     mark = fingerprint(requests, flags=flags, in_flight=in_flight, window_s=arguments.window)
     state = State(arguments.output, mark)
@@ -75,7 +75,7 @@ async def _run(arguments: argparse.Namespace) -> int:
     return _report(arguments.output, state, step, policy)
 
 
-def _report(output: Path, state: State, stop: Stop, policy: Policy) -> int:
+def _report(output: Path, state: State, stop: Stop, policy: Goal) -> int:
     text = table(state.trials, stop, policy)
     (output / "table.md").write_text(f"{text}\n\n{stop.why}\n", encoding="utf-8")
     sys.stdout.write(f"\n{text}\n\n{stop.why}\n")

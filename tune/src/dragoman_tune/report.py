@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import yaml
 
 from dragoman.command_line import markdown
-from dragoman_tune.search import Policy, Stop, Trial
+from dragoman_tune.search import Goal, Stop, Trial
 
 HEAD = ("max_num_seqs", "max_num_batched_tokens", "req/s", "p95 s", "SLO", "")
 
 
-def table(trials: Sequence[Trial], stop: Stop, policy: Policy) -> str:
+def table(trials: Sequence[Trial], stop: Stop, policy: Goal) -> str:
     """All trials as a Markdown table, the recommended one marked."""
     rows = []
     for trial in sorted(trials, key=lambda one: one.setting):

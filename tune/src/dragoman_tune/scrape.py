@@ -89,7 +89,7 @@ async def scrape(session: aiohttp.ClientSession, url: str) -> Scrape:
 
 EVERY_S = 1.0
 IN_FLIGHT_SHARE = 0.95
-"""The seeds sized for their peak of about 20; a 95th percentile is a peak that one outlier does not make."""
+"""A percentile of the peak that a single outlier does not change."""
 
 
 def peak_in_flight(scrapes: Sequence[Scrape]) -> int:

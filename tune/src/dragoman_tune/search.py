@@ -1,9 +1,8 @@
-"""Which setting to try next, and when to stop: the seeds' way of tuning as a pure function.
+"""Which setting to try next, and when to stop: a pure function.
 
-They measured how many requests a server really has in flight, started at one sequence, doubled, watched
-throughput and tail, and stopped where it got no better. That is what `decide` does, first for `max_num_seqs`, then,
-at the best of those, for `max_num_batched_tokens`. All it knows is the trials so far, so a sweep that was
-interrupted goes on where it was.
+As the team of the original system tuned by hand: start at one sequence, double, and stop where throughput and tail
+get no better. `decide` does so first for `max_num_seqs`, then, at the best of those, for `max_num_batched_tokens`.
+All it knows is the trials so far, so a sweep that was interrupted goes on where it was.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, order=True)
-class Setting:
+class EngineSetting:
     """What is tuned.
 
     Args:
@@ -35,7 +34,7 @@ class Trial:
         unanswered_ratio: Share of requests without an answer, such as those that a full queue refused.
     """
 
-    setting: Setting
+    setting: EngineSetting
     requests_per_s: float
     p95_s: float | None
     failed: str | None = None
@@ -43,7 +42,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Policy:
+class Goal:
     """The goal of a sweep.
 
     Args:
@@ -70,7 +69,7 @@ class Policy:
 class Try:
     """Measure this next."""
 
-    setting: Setting
+    setting: EngineSetting
     why: str
 
 
@@ -86,18 +85,18 @@ class Stop:
     why: str
 
 
-def decide(trials: Sequence[Trial], policy: Policy) -> Try | Stop:
+def decide(trials: Sequence[Trial], policy: Goal) -> Try | Stop:
     """The next step of a sweep."""
     sequences = sorted(
         (trial for trial in trials if trial.setting.max_num_batched_tokens == policy.first_tokens),
         key=lambda trial: trial.setting,
     )
     if not sequences:
-        return Try(Setting(1, policy.first_tokens), "the smallest, to begin with")
+        return Try(EngineSetting(1, policy.first_tokens), "the smallest, to begin with")
     ended = _sequences_end(sequences, policy)
     if ended is None:
         doubled = 2 * sequences[-1].setting.max_num_seqs
-        return Try(Setting(doubled, policy.first_tokens), "twice the sequences")
+        return Try(EngineSetting(doubled, policy.first_tokens), "twice the sequences")
     leader = best(sequences, policy) or _quickest(sequences)
     if leader is None:
         return Stop(None, _nothing(sequences, policy))
@@ -107,7 +106,7 @@ def decide(trials: Sequence[Trial], policy: Policy) -> Try | Stop:
     return _stop(trials, policy, ended)
 
 
-def best(trials: Sequence[Trial], policy: Policy) -> Trial | None:
+def best(trials: Sequence[Trial], policy: Goal) -> Trial | None:
     """The smallest setting among the fastest that keep the SLO; None where none does."""
     good = [t for t in trials if t.failed is None and t.p95_s is not None and t.p95_s <= policy.slo_p95_s]
     if not good:
@@ -117,7 +116,7 @@ def best(trials: Sequence[Trial], policy: Policy) -> Trial | None:
     return min(same, key=lambda trial: trial.setting)
 
 
-def _sequences_end(ascending: Sequence[Trial], policy: Policy) -> str | None:
+def _sequences_end(ascending: Sequence[Trial], policy: Goal) -> str | None:
     """Why more sequences need no trial; None where they do."""
     last = ascending[-1]
     count = last.setting.max_num_seqs
@@ -140,7 +139,7 @@ def _sequences_end(ascending: Sequence[Trial], policy: Policy) -> str | None:
     return None
 
 
-def _tokens_step(leader: Trial, trials: Sequence[Trial], policy: Policy) -> Try | None:
+def _tokens_step(leader: Trial, trials: Sequence[Trial], policy: Goal) -> Try | None:
     """Twice or half the tokens per step at the leader's sequences, while that pays."""
     sequences = leader.setting.max_num_seqs
     known = {
@@ -156,7 +155,7 @@ def _tokens_step(leader: Trial, trials: Sequence[Trial], policy: Policy) -> Try 
                 break
             tried = known.get(following)
             if tried is None:
-                return Try(Setting(sequences, following), f"{word} the tokens per step")
+                return Try(EngineSetting(sequences, following), f"{word} the tokens per step")
             if not _pays(tried, here, policy):
                 break
             at, here = following, tried
@@ -166,7 +165,7 @@ def _tokens_step(leader: Trial, trials: Sequence[Trial], policy: Policy) -> Try 
     return None
 
 
-def _stop(trials: Sequence[Trial], policy: Policy, ended: str) -> Stop:
+def _stop(trials: Sequence[Trial], policy: Goal, ended: str) -> Stop:
     found = best(trials, policy)
     if found is not None:
         return Stop(found, ended)
@@ -179,7 +178,7 @@ def _stop(trials: Sequence[Trial], policy: Policy, ended: str) -> Stop:
     )
 
 
-def _nothing(sequences: Sequence[Trial], policy: Policy) -> str:
+def _nothing(sequences: Sequence[Trial], policy: Goal) -> str:
     ran = [trial for trial in sequences if trial.failed is None]
     if not ran:
         return f"no setting could be measured: {sequences[-1].failed}"
@@ -191,11 +190,11 @@ def _nothing(sequences: Sequence[Trial], policy: Policy) -> str:
     )
 
 
-def _pays(trial: Trial, than: Trial, policy: Policy) -> bool:
+def _pays(trial: Trial, than: Trial, policy: Goal) -> bool:
     return trial.failed is None and trial.requests_per_s >= than.requests_per_s * (1 + policy.pays_ratio)
 
 
-def _breaks(trial: Trial, policy: Policy) -> bool:
+def _breaks(trial: Trial, policy: Goal) -> bool:
     return trial.p95_s is None or trial.p95_s > policy.slo_p95_s
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from dragoman_tune.errors import StateError
 from dragoman_tune.requests import Request
-from dragoman_tune.search import Setting, Trial
+from dragoman_tune.search import EngineSetting, Trial
 
 TRIALS = "trials.jsonl"
 
@@ -46,7 +46,7 @@ class State:
             lines = self._path.read_text(encoding="utf-8").splitlines()
             first, *rest = (json.loads(line) for line in lines if line.endswith("}"))
             sweep = first["sweep"]
-            self.trials = [Trial(**{**each, "setting": Setting(**each["setting"])}) for each in rest]
+            self.trials = [Trial(**{**each, "setting": EngineSetting(**each["setting"])}) for each in rest]
         except (ValueError, KeyError, TypeError):
             raise StateError(
                 f"{self._path} is no record of a sweep: delete it, or choose another --output"

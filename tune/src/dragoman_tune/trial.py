@@ -14,7 +14,7 @@ from dragoman_tune.closed_loop import Pace, closed_loop
 from dragoman_tune.errors import ServerError
 from dragoman_tune.figures import Figures, figures
 from dragoman_tune.requests import Request, repeated
-from dragoman_tune.search import Setting, Trial
+from dragoman_tune.search import EngineSetting, Trial
 from dragoman_tune.server import Server, running, settled
 
 WARM_UP = Pace(window_s=1.0, ramp_s=10.0, drain_s=10.0)
@@ -43,7 +43,7 @@ class Workload:
     logs: Path
 
 
-async def measured(setting: Setting, workload: Workload) -> Trial:
+async def measured(setting: EngineSetting, workload: Workload) -> Trial:
     """Start a pod with a setting and load it.
 
     Returns:

@@ -1,4 +1,4 @@
-"""B3: AsyncLLM used directly in FastAPI, as the seeds show it, on today's vLLM."""
+"""B3: AsyncLLM used directly in FastAPI, as the original system used it, on today's vLLM."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def arm_options(argv: list[str] | None = None) -> ArmOptions:
 
 
 class TranslateRequest(BaseModel):
-    """The seeds' request."""
+    """The original system's request."""
 
     text: str
     source_lang: str
@@ -63,7 +63,7 @@ class TranslateRequest(BaseModel):
 
 
 class TranslateResponse(BaseModel):
-    """The seeds' response."""
+    """The original system's response."""
 
     translation: str
 

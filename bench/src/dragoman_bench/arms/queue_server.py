@@ -1,7 +1,7 @@
 """B0, B1 and B2: FastAPI in front of worker processes, which queues feed.
 
-As the seeds describe it, flaws included: putting a task writes to a manager's dictionary and to a bounded queue,
-both of which block the event loop.
+As the original system is described, flaws included: putting a task writes to a manager's dictionary and to a bounded
+queue, both of which block the event loop.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dragoman_tune.requests import Request
 QUEUE_SIZE = 300
 READY_POLL_S = 0.2
 TIMEOUT_S = 30.0
-"""What the seeds give a request."""
+"""Of a request, as in the original system."""
 
 Result = tuple[str, float, float]
 """A translation, and when a worker began and ended it, by the monotonic clock, which processes of a machine share."""

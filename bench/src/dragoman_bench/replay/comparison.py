@@ -21,7 +21,7 @@ BOUND = 0.1
 
 
 @dataclass(frozen=True)
-class Figures:
+class ReplayFigures:
     """What a load came to.
 
     Args:
@@ -37,14 +37,14 @@ class Figures:
     mean_s: float
 
 
-def figures(ends_and_latencies: Sequence[tuple[float, float]]) -> Figures:
-    """Figures of requests by when they ended, in seconds from the start, and their latency; at least one."""
+def figures(ends_and_latencies: Sequence[tuple[float, float]]) -> ReplayFigures:
+    """ReplayFigures of requests by when they ended, in seconds from the start, and their latency; at least one."""
     ends = np.sort([end for end, _ in ends_and_latencies])
     latencies = [latency for _, latency in ends_and_latencies]
     within = np.searchsorted(ends, ends + BUSIEST_S) - np.arange(len(ends))
     p50, p95, p99 = (quantile(latencies, share) or 0.0 for share in (0.5, 0.95, 0.99))
     mean = sum(latencies) / len(latencies)
-    return Figures(len(ends) / float(ends[-1]), int(within.max()) / BUSIEST_S, p50, p95, p99, mean)
+    return ReplayFigures(len(ends) / float(ends[-1]), int(within.max()) / BUSIEST_S, p50, p95, p99, mean)
 
 
 def compared(replayed: Sequence[Replayed], seats: int, speed: SpeedTable) -> dict[str, Any]:

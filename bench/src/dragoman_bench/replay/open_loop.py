@@ -1,4 +1,4 @@
-"""An open loop of load: each request is sent at its time, whatever became of those before it."""
+"""An open loop of load: each request is sent at its time, independent of the responses."""
 
 from __future__ import annotations
 

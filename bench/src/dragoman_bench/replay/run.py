@@ -17,7 +17,7 @@ import aiohttp
 from dragoman_bench.catalogue import pod, started
 from dragoman_bench.errors import BenchError
 from dragoman_bench.loads import VARIABLE, stream
-from dragoman_bench.plan import Plan
+from dragoman_bench.plan import RunPlan
 from dragoman_bench.replay.arrivals import arrival_times
 from dragoman_bench.replay.comparison import compared
 from dragoman_bench.replay.open_loop import open_loop
@@ -54,7 +54,7 @@ class Replay:
         limit_s: For all of it.
     """
 
-    plan: Plan
+    plan: RunPlan
     output: Path
     url: str | None
     max_num_seqs: int

@@ -9,6 +9,8 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from dragoman.command_line import markdown
+
 COLD, SIBLING, WARM, FIRST = "cold", "sibling", "warm", "first"
 """Variants: an empty cache and no sibling; an empty cache beside a sibling; no sibling, and the cache of the start
 before on the node; and the start that makes the sibling's cache, which also writes bytecode and fills the page cache,
@@ -93,7 +95,7 @@ def table(document: Mapping[str, Any]) -> str:
     phases = list(dict.fromkeys(phase for entry in starts for phase in durations(entry.get("phases_s", {}))))
     columns = [*phases, *LOGGED]
     head = ["start", "n", "ready s", "min to max", "first answer s", "cache", *columns]
-    rows = [head, ["---"] * len(head)]
+    rows = []
     for name in names:
         done = [entry for entry in starts if entry["name"] == name and not entry.get("failed")]
         failed = sum(bool(entry.get("failed")) for entry in starts if entry["name"] == name)
@@ -116,7 +118,7 @@ def table(document: Mapping[str, Any]) -> str:
                 *cells,
             ]
         )
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    return markdown(head, rows)
 
 
 def _median(values: Iterable[float | None]) -> str:

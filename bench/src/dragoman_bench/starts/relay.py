@@ -1,8 +1,8 @@
 """The sibling's start cache as the next pod gets it: held here, so that one GPU is free for the pod that starts.
 
 Pods must have equal paths for their caches, as they have in containers, because compiled graphs have paths in them.
-On one machine, only one pod at a time can have that path. The archive is the ready pod's own, asked for with the
-request that it made itself.
+On one machine, only one pod at a time can have that path. The archive is the ready pod's own, requested as it
+requested one itself.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Relay:
 
     def __init__(self) -> None:
         self.archive: Archive | None = None
-        self._asked: tuple[str, str] | None = None
+        self._requested: tuple[str, str] | None = None
         relay = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -45,14 +45,14 @@ class Relay:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def read_from(self, pod_url: str) -> Archive | None:
-        """The archive of the ready pod that asked last; None if it has none.
+        """The archive of the ready pod that was the last to request one; None if it has none.
 
         Raises:
             OSError: It does not answer.
         """
-        if self._asked is None:
+        if self._requested is None:
             return None
-        path, authorization = self._asked
+        path, authorization = self._requested
         request = urllib.request.Request(pod_url + path, headers={"Authorization": authorization})
         try:
             with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
@@ -66,7 +66,7 @@ class Relay:
         self._server.server_close()
 
     def _answer(self, handler: BaseHTTPRequestHandler) -> None:
-        self._asked = (handler.path, handler.headers.get("Authorization", ""))
+        self._requested = (handler.path, handler.headers.get("Authorization", ""))
         archive = self.archive
         if archive is None:
             handler.send_error(404)

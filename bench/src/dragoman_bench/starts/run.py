@@ -16,7 +16,7 @@ import aiohttp
 
 from dragoman_bench.catalogue import LARGE, pod
 from dragoman_bench.gpu import GPU
-from dragoman_bench.plan import Plan
+from dragoman_bench.plan import RunPlan
 from dragoman_bench.results import Results
 from dragoman_bench.starts.figures import FIRST, SIBLING, WARM, Start, has_time, logged, plan, table
 from dragoman_bench.starts.relay import Archive, Relay
@@ -50,7 +50,7 @@ class StartsPlan:
         engine: Further engine arguments.
     """
 
-    pod: Plan
+    pod: RunPlan
     output: Path
     rounds: int
     variants: tuple[str, ...]

@@ -15,9 +15,9 @@ from dragoman_simulate.policies.hpa import ConcurrencyHpa
 from dragoman_simulate.policies.keda import Keda
 from dragoman_simulate.policies.kpa import Kpa
 from dragoman_simulate.policies.llm_d import LlmD
-from dragoman_simulate.view import Policy, ScalingLimits
+from dragoman_simulate.view import FleetPolicy, ScalingLimits
 
-POLICIES: dict[str, Callable[[ScalingLimits], Policy]] = {
+POLICIES: dict[str, Callable[[ScalingLimits], FleetPolicy]] = {
     "dragoman": Dragoman,
     "hpa": ConcurrencyHpa,
     "keda": Keda,
@@ -32,18 +32,12 @@ class Knob:
     """What a user of a rule sets to spend more or less.
 
     Attributes:
-        name: For tables.
         values: What is tried, the rule's default among them.
         make: The rule with a value.
     """
 
-    name: str
     values: tuple[float, ...]
-    make: Callable[[ScalingLimits, float], Policy]
-
-
-def _with_utilization(make: Callable[[ScalingLimits], Policy]) -> Callable[[ScalingLimits, float], Policy]:
-    return lambda limits, ratio: make(replace(limits, target_concurrency=ratio * limits.max_num_seqs))
+    make: Callable[[ScalingLimits, float], FleetPolicy]
 
 
 _RATIOS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.3)
@@ -52,12 +46,14 @@ _OBJECTIVES = (
     *(0.9993, 0.9995, 0.9996, 0.9997, 0.9998, 0.9999, 0.99999),
 )
 KNOBS: dict[str, Knob] = {
-    "dragoman": Knob(
-        "objective", _OBJECTIVES, lambda limits, ratio: Dragoman(replace(limits, objective=ratio))
+    "dragoman": Knob(_OBJECTIVES, lambda limits, ratio: Dragoman(replace(limits, objective=ratio))),
+    "hpa": Knob(
+        _RATIOS,
+        lambda limits, ratio: ConcurrencyHpa(replace(limits, target_concurrency=ratio * limits.max_num_seqs)),
     ),
-    "hpa": Knob("target concurrency / maxNumSeqs", _RATIOS, _with_utilization(ConcurrencyHpa)),
-    "keda": Knob("waiting per replica", (0.5, 1, 2, 5, 10, 20, 40), Keda),
-    "kpa": Knob("target utilization", _RATIOS, Kpa),
-    "llm-d": Knob("scale-up threshold", (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0), LlmD),
+    "keda": Knob((0.5, 1, 2, 5, 10, 20, 40), Keda),
+    "kpa": Knob(_RATIOS, Kpa),
+    "llm-d": Knob((0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0), LlmD),
 }
-"""Of each policy; what they share, such as the bounds and the start-up time, is in `ScalingLimits`."""
+"""Of each policy: objective, target concurrency over maxNumSeqs, waiting requests per replica, target utilization,
+threshold of scaling up. What they share, such as the bounds and the start-up time, is in `ScalingLimits`."""

@@ -28,7 +28,6 @@ class Dragoman:
         self._history = History()
         self._finished: tuple[float, float] | None = None
         self._pending_since: float | None = None
-        self.reasons: list[tuple[float, int, str]] = []
 
     @property
     def tick_s(self) -> int:
@@ -36,7 +35,7 @@ class Dragoman:
         return round(self._policy.tick_s)
 
     def decide(self, view: View) -> int:
-        """See `Policy.decide` of the simulator."""
+        """See `FleetPolicy.decide`."""
         if view.pending == 0:
             self._pending_since = None
         elif self._pending_since is None:
@@ -52,8 +51,6 @@ class Dragoman:
         )
         decision = recommend(self._policy, samples, self._history, EPOCH + view.now_s)
         self._history = decision.history
-        if decision.replicas != view.desired:
-            self.reasons.append((view.now_s, decision.replicas, decision.reason))
         return decision.replicas
 
     def _samples(self, view: View) -> tuple[ReplicaSample, ...]:

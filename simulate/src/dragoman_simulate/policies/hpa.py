@@ -97,7 +97,7 @@ class ConcurrencyHpa:
         self._controller = HpaController(limits, Behavior())
 
     def decide(self, view: View) -> int:
-        """See `Policy.decide`. Without metrics the HPA leaves the replicas as they are."""
+        """See `FleetPolicy.decide`. Without metrics the HPA leaves the replicas as they are."""
         if view.metrics is None:
             return view.desired
         total = view.metrics.running + view.metrics.waiting

@@ -35,7 +35,7 @@ class Keda:
         self._active_s = 0.0
 
     def decide(self, view: View) -> int:
-        """See `Policy.decide`. A metric that is gone reads as zero, as KEDA's default has it."""
+        """See `FleetPolicy.decide`. A metric that is gone reads as zero, as KEDA's default has it."""
         waiting = view.queued + (0.0 if view.metrics is None else view.metrics.waiting)
         if waiting > 0:
             self._active_s = view.now_s

@@ -37,7 +37,7 @@ class Kpa:
         self._idle_since_s: float | None = None
 
     def decide(self, view: View) -> int:
-        """See `Policy.decide`. Without metrics the scale is invalid and nothing is written."""
+        """See `FleetPolicy.decide`. Without metrics the scale is invalid and nothing is written."""
         if view.metrics is None:
             return view.desired
         now_s = view.now_s

@@ -49,7 +49,7 @@ class LlmD:
         self._used_s = 0.0
 
     def decide(self, view: View) -> int:
-        """See `Policy.decide`. Without metrics the last number stands."""
+        """See `FleetPolicy.decide`. Without metrics the last number stands."""
         metrics = view.metrics
         if view.queued > 0 or (metrics is not None and metrics.running > 0.5):
             self._used_s = view.now_s
