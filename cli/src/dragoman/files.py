@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from dragoman.journal import NEW_SUFFIX, SUFFIX, journal_of
 from dragoman_protocols.files import FILE_ENDINGS, translated_ending
-from dragoman_protocols.tmx import MAX_TERM_WORDS, read_terms
+from dragoman_protocols.memories import MAX_TERM_WORDS, read_terms
 
 TEXT_ENDING = ".txt"
 """Translated line by line; the other endings of `FILE_ENDINGS` are documents, which the service takes apart."""

@@ -11,8 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from dragoman.files import FilesError
-from dragoman_protocols.memories import segment_key
-from dragoman_protocols.tmx import decoded, read_units
+from dragoman_protocols.memories import decoded, read_units, segment_key
 
 MAX_BYTES = 256 * 1024 * 1024
 """Of the file; in memory it takes several times as much."""

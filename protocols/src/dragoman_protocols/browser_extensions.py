@@ -17,18 +17,16 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from dragoman_protocols import errors
-from dragoman_protocols.blanks import not_blank, put_back
 from dragoman_protocols.bodies import JSON_TYPE
-from dragoman_protocols.calls import Results, Translate
+from dragoman_protocols.calls import Need, Peek, Reading, Results, Translate, json_of, peek_of
 from dragoman_protocols.deepl.codes import source_code, target_tag
 from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation
 from dragoman_protocols.errors import EmptyTextError, ErrorTable, RequestError
 from dragoman_protocols.languages import Codes
 from dragoman_protocols.messages import CORS_HEADERS, Answer, Request, cors_answer, error_answer
 from dragoman_protocols.offer import Offer
-from dragoman_protocols.reading import Need, Peek, Reading, json_of, peek_of
 from dragoman_protocols.site import Site
-from dragoman_protocols.translation import Format, TranslationRequest
+from dragoman_protocols.translation import Format, TranslationRequest, not_blank, put_back
 
 ERRORS = ErrorTable(
     errors.STATUSES

@@ -12,11 +12,10 @@ from enum import Enum
 from typing import Any, ClassVar
 
 from dragoman_protocols.bodies import JSON_TYPE
-from dragoman_protocols.calls import Detect
+from dragoman_protocols.calls import Detect, Reading
 from dragoman_protocols.errors import RequestError, causes
 from dragoman_protocols.forms import FORM_TYPE
 from dragoman_protocols.messages import Answer, Request
-from dragoman_protocols.reading import Reading
 from dragoman_protocols.site import Site
 
 

@@ -1,4 +1,7 @@
-"""One HTTP request and its answer, as values; answers in JSON."""
+"""One HTTP request and its answer, as values; answers in JSON, and as server-sent events.
+
+Source for events: https://html.spec.whatwg.org/multipage/server-sent-events.html
+"""
 
 from __future__ import annotations
 
@@ -182,3 +185,21 @@ def cors_answer(document: object, status: int = 200) -> Answer:
     In ASCII: OmegaT's plugin for LibreTranslate reads JSON whose type has no charset as Latin-1.
     """
     return json_answer(document, status, CORS_HEADERS, only_ascii=True)
+
+
+EVENT_STREAM = "text/event-stream"
+
+LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+"""Not line ends of the protocol, but of Python's `str.splitlines`, by which many clients read."""
+
+
+def event(data: object, name: str | None = None) -> bytes:
+    """One event.
+
+    Args:
+        data: What it carries, written as JSON on one line.
+        name: Its type; None is what clients call `message`.
+    """
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).translate(LINE_ENDS)
+    named = f"event: {name}\n" if name else ""
+    return f"{named}data: {text}\n\n".encode()

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from dragoman_protocols.bodies import described, read_json
-from dragoman_protocols.calls import TranslateFile
+from dragoman_protocols.calls import Peek, Reading, TranslateFile
 from dragoman_protocols.documents import Document, Documents, State
 from dragoman_protocols.endpoints import Endpoint, Handler, Kind, Operation
 from dragoman_protocols.errors import InvalidFieldError, MalformedRequestError
@@ -35,7 +35,6 @@ from dragoman_protocols.native import (
     translation_request,
 )
 from dragoman_protocols.offer import Offer
-from dragoman_protocols.reading import Peek, Reading
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import Formality, OnFinding, Split
 

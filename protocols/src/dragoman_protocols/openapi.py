@@ -17,7 +17,7 @@ import msgspec
 
 from dragoman_protocols.bodies import JSON_TYPE
 from dragoman_protocols.endpoints import Endpoint, Operation
-from dragoman_protocols.events import EVENT_STREAM
+from dragoman_protocols.messages import EVENT_STREAM
 
 Node = dict[str, Any]
 

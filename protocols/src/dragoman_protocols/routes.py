@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 
 from dragoman_contract.http import TRANSLATE_PATH
+from dragoman_protocols import browser_extensions, crowdin, google, native, native_documents
+from dragoman_protocols.azure import api as azure
+from dragoman_protocols.deepl import api as deepl
 from dragoman_protocols.endpoints import Api, Endpoint, Kind
 from dragoman_protocols.errors import MethodNotAllowedError, UnknownPathError
+from dragoman_protocols.libretranslate import api as libretranslate
 from dragoman_protocols.messages import CORS_HEADERS, Answer, Request, json_answer
-from dragoman_protocols.native import API as NATIVE
+from dragoman_protocols.openai import api as openai
 from dragoman_protocols.openapi import document
+from dragoman_protocols.page import endpoints as page
 from dragoman_protocols.site import Site
-
-APIS = (
-    "azure.api",
-    "native",
-    "native_documents",
-    "libretranslate.api",
-    "deepl.api",
-    "google",
-    "openai.api",
-    "browser_extensions",
-    "crowdin",
-    "page.endpoints",
-)
-"""Modules of this package with `ENDPOINTS`; where APIs share a path, the first that claims a request gets it."""
 
 Candidates = tuple[Endpoint, ...]
 
@@ -37,20 +26,27 @@ def _openapi() -> Answer:
     return json_answer(document(ENDPOINTS))
 
 
-def _endpoints() -> Iterator[Endpoint]:
-    for name in APIS:
-        yield from import_module(f"dragoman_protocols.{name}").ENDPOINTS
-    yield Endpoint(
-        NATIVE,
+ENDPOINTS = (
+    *azure.ENDPOINTS,
+    *native.ENDPOINTS,
+    *native_documents.ENDPOINTS,
+    *libretranslate.ENDPOINTS,
+    *deepl.ENDPOINTS,
+    *google.ENDPOINTS,
+    *openai.ENDPOINTS,
+    *browser_extensions.ENDPOINTS,
+    *crowdin.ENDPOINTS,
+    *page.ENDPOINTS,
+    Endpoint(
+        native.API,
         Kind.RESPOND,
         "/openapi.json",
         frozenset({"GET"}),
         respond=lambda _request, _site: _openapi(),
         needs_key=False,
-    )
-
-
-ENDPOINTS = tuple(_endpoints())
+    ),
+)
+"""Where APIs share a path, the first that claims a request gets it."""
 
 _BY_PATH: dict[str, Candidates] = {}
 _BY_SEGMENT: dict[str, Candidates] = {}
@@ -184,7 +180,7 @@ def api_of(request: Request) -> Api:
     for each in (*candidates, *_EXACT[TRANSLATE_PATH].candidates):
         if each.api.claims(request):
             return each.api
-    return NATIVE
+    return native.API
 
 
 def _path(request: Request) -> Path | None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from dragoman_contract.languages import Languages
 from dragoman_protocols.errors import InvalidFieldError
+from dragoman_protocols.fleet import ObservedFleet
 from dragoman_protocols.offer import Offer
-from dragoman_protocols.page.fleet import ObservedFleet
 
 
 @dataclass(frozen=True, slots=True)

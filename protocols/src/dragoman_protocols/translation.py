@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -146,3 +146,28 @@ class Delta:
     index: int
     text: str
     result: TranslationResult | None = None
+
+
+UNDETERMINED = "und"
+
+
+def not_blank(texts: Iterable[str]) -> tuple[str, ...]:
+    """Those that are translated."""
+    return tuple(text for text in texts if text.strip())
+
+
+def put_back(
+    texts: Sequence[str], results: Iterable[TranslationResult], source_lang: str | None
+) -> list[TranslationResult]:
+    """The results, and between them the blank texts as they were.
+
+    Args:
+        texts: All.
+        results: Of those of them that are not blank, in the same order.
+        source_lang: Of the request; None: detected.
+    """
+    coming = iter(results)
+    return [
+        next(coming) if text.strip() else TranslationResult(text, source_lang or UNDETERMINED, segments=0)
+        for text in texts
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dragoman_protocols import messages
-from dragoman_protocols.reading import Need
+from dragoman_protocols.calls import Need
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ The label `model_name`, which most have as well, is not listed.
 from __future__ import annotations
 
 from dragoman_contract.metrics import Section
-from dragoman_contract.speeds import RUNNING_LABEL, SPEED_METRIC, SUM_LABEL
+from dragoman_contract.reports import RUNNING_LABEL, SPEED_METRIC, SUM_LABEL
 
 _requests = Section("Requests")
 

@@ -12,7 +12,7 @@ from statistics import fmean
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from dragoman_contract.speeds import (
+from dragoman_contract.reports import (
     COUNT,
     RUNNING,
     RUNNING_LABEL,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dragoman_contract.speeds import COUNT, TOKENS, TOKENS_SQUARED
+from dragoman_contract.reports import COUNT, TOKENS, TOKENS_SQUARED
 from dragoman_simulate.calibrate import Page, calibrated, joined, read_page
 from dragoman_simulate.errors import SimulateError
 from dragoman_simulate.sources import deployed

@@ -13,11 +13,11 @@ from dragoman_protocols.azure.api import API, ERRORS
 from dragoman_protocols.azure.head import AzureError
 from dragoman_protocols.azure.languages import read_detection, respond_languages
 from dragoman_protocols.azure.translate import READING
+from dragoman_protocols.calls import Need
 from dragoman_protocols.detection import Detection
 from dragoman_protocols.errors import CallerError, RequestError
 from dragoman_protocols.messages import Request
 from dragoman_protocols.offer import EVERY_PAIR, offer_of
-from dragoman_protocols.reading import Need
 from dragoman_protocols.routes import api_of, recognise
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Formality, Format, TranslationRequest, TranslationResult

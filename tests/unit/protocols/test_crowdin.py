@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from dragoman_contract.languages import Languages
+from dragoman_protocols.calls import NOTHING
 from dragoman_protocols.crowdin import READING
 from dragoman_protocols.errors import CallerError
 from dragoman_protocols.messages import Request
 from dragoman_protocols.offer import offer_of
-from dragoman_protocols.reading import NOTHING
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Format, TranslationResult
 

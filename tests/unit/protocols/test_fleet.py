@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from dragoman_protocols.errors import InvalidFieldError, UnknownPathError
+from dragoman_protocols.fleet import Observed, ObservedFleet, Sample, Scaling, ScalingChange, cost
 from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.page.endpoints import FLEET as ENDPOINT
 from dragoman_protocols.page.endpoints import FLEET_PATH
-from dragoman_protocols.page.fleet import Observed, ObservedFleet, Sample, Scaling, ScalingChange, cost
 from dragoman_protocols.routes import ENDPOINTS, recognise
 from dragoman_protocols.site import Limits, Site
 

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from dragoman_contract.languages import Languages
-from dragoman_protocols.calls import Translate
+from dragoman_protocols.calls import Need, Peek, Translate
 from dragoman_protocols.detection import NOTHING, Detection
 from dragoman_protocols.documents import Document
 from dragoman_protocols.errors import (
@@ -46,7 +46,6 @@ from dragoman_protocols.libretranslate.files import (
 from dragoman_protocols.messages import CORS_HEADERS, Request
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import offer_of
-from dragoman_protocols.reading import Need, Peek
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
 

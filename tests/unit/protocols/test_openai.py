@@ -9,7 +9,7 @@ import pytest
 
 from dragoman_contract.languages import Languages
 from dragoman_protocols import errors
-from dragoman_protocols.calls import Translate
+from dragoman_protocols.calls import Need, Peek, Translate
 from dragoman_protocols.chat import Chat, End, Sampling
 from dragoman_protocols.errors import (
     CallerError,
@@ -22,7 +22,6 @@ from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.openai.api import API, READING, model_not_found
-from dragoman_protocols.reading import Need, Peek
 from dragoman_protocols.routes import recognise
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Delta, TranslationRequest, TranslationResult

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dragoman_contract.languages import Languages
+from dragoman_protocols.calls import Need, Peek
 from dragoman_protocols.errors import UnsupportedPairError
-from dragoman_protocols.reading import Need, Peek
 from dragoman_router.routing.deployments import Deployment
 from dragoman_router.routing.placement import CACHED_TARGETS, Catalogue, Placement, Undetected, place
 

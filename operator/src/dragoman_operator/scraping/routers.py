@@ -11,7 +11,7 @@ import aiohttp
 from pydantic import ValidationError
 
 from dragoman_contract.http import ROUTER_ADMIN_PORT
-from dragoman_contract.load import HEARTBEAT_S, LOAD_PATH, WATCH_PARAMETER, RouterLoad
+from dragoman_contract.reports import HEARTBEAT_S, LOAD_PATH, WATCH_PARAMETER, RouterLoad
 from dragoman_kube.objects import Key, uid_of
 from dragoman_operator.observed.snapshot import Manifest
 from dragoman_operator.scraping.values import TotalLoad

@@ -25,17 +25,21 @@ from dragoman_protocols.azure.types import (
     Tone,
     Version,
 )
-from dragoman_protocols.blanks import UNDETERMINED
 from dragoman_protocols.bodies import read_json
-from dragoman_protocols.calls import Results, Translate
+from dragoman_protocols.calls import Need, Peek, Reading, Results, Translate
 from dragoman_protocols.errors import InvalidFieldError, UnknownLanguageError
 from dragoman_protocols.forms import FieldValues, last
 from dragoman_protocols.languages import Codes, primary
 from dragoman_protocols.messages import Answer, Request, json_answer
 from dragoman_protocols.offer import Offer
-from dragoman_protocols.reading import Need, Peek, Reading
 from dragoman_protocols.site import Limits, Site
-from dragoman_protocols.translation import Formality, Format, TranslationRequest, TranslationResult
+from dragoman_protocols.translation import (
+    UNDETERMINED,
+    Formality,
+    Format,
+    TranslationRequest,
+    TranslationResult,
+)
 
 MAX_CHARACTERS = 50_000
 """Of all texts together, once for each language that they are translated into; an empty text counts as one."""

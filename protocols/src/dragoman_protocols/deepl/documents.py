@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
-from dragoman_protocols.calls import TranslateFile
+from dragoman_protocols.calls import Peek, Reading, TranslateFile
 from dragoman_protocols.deepl.errors import API, missing, unsupported
 from dragoman_protocols.deepl.fields import Fields, bounded_fields
 from dragoman_protocols.deepl.translate import glossary_ids, need_of, options
@@ -20,7 +20,6 @@ from dragoman_protocols.memories import read_memory
 from dragoman_protocols.messages import Answer, Request, charge_headers, json_answer
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import Offer
-from dragoman_protocols.reading import Peek, Reading
 from dragoman_protocols.site import Site
 
 STATES = {State.DONE: "done", State.FAILED: "error", State.CANCELLED: "error"}

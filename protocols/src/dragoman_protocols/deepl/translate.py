@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman_protocols.blanks import not_blank, put_back
-from dragoman_protocols.calls import Results, Translate
+from dragoman_protocols.calls import Need, Peek, Reading, Results, Translate, peek_of
 from dragoman_protocols.deepl.codes import check_known, has_formality, source_code, source_tag, target_tag
 from dragoman_protocols.deepl.errors import missing, unsupported
 from dragoman_protocols.deepl.fields import Fields, fields_of
@@ -15,9 +14,16 @@ from dragoman_protocols.deepl.types import MAX_GLOSSARIES, MAX_INSTRUCTION_CHARS
 from dragoman_protocols.errors import InvalidFieldError
 from dragoman_protocols.messages import Answer, json_answer
 from dragoman_protocols.offer import Offer
-from dragoman_protocols.reading import Need, Peek, Reading, peek_of
 from dragoman_protocols.site import Site
-from dragoman_protocols.translation import Formality, Format, Split, TranslationRequest, TranslationResult
+from dragoman_protocols.translation import (
+    Formality,
+    Format,
+    Split,
+    TranslationRequest,
+    TranslationResult,
+    not_blank,
+    put_back,
+)
 
 SPLITS = {"0": Split.NONE, "1": None, "nonewlines": Split.NO_LINES}
 """`1` is DeepL's default, and stands for the deployment's setting."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from dragoman_protocols.errors import InvalidGlossaryError
 from dragoman_protocols.glossaries.values import Entry, flaw
-from dragoman_protocols.tmx import MAX_TERM_CHARS, MAX_TERM_WORDS, read_terms
+from dragoman_protocols.memories import MAX_TERM_CHARS, MAX_TERM_WORDS, read_terms
 
 FORMATS = ("tsv", "csv", "tmx")
 

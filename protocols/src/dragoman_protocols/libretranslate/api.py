@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman_contract.http import TRANSLATE_PATH
 from dragoman_protocols import errors
-from dragoman_protocols.blanks import UNDETERMINED, not_blank, put_back
-from dragoman_protocols.calls import Detect, Results, Translate
+from dragoman_protocols.calls import Detect, Peek, Reading, Results, Translate, peek_of
 from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation, json_or_form
 from dragoman_protocols.errors import ErrorTable, InvalidFieldError, RequestError, UnknownLanguageError
 from dragoman_protocols.files import FILE_ENDINGS
@@ -30,9 +29,15 @@ from dragoman_protocols.messages import CORS_HEADERS, Answer, Request, cors_answ
 from dragoman_protocols.multipart import MULTIPART
 from dragoman_protocols.native import speaks_libretranslate
 from dragoman_protocols.offer import Offer
-from dragoman_protocols.reading import Peek, Reading, peek_of
 from dragoman_protocols.site import Limits, Site
-from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
+from dragoman_protocols.translation import (
+    UNDETERMINED,
+    Format,
+    TranslationRequest,
+    TranslationResult,
+    not_blank,
+    put_back,
+)
 
 if TYPE_CHECKING:
     from dragoman_protocols.detection import Detection

@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable
 from pathlib import PurePath
 
-from dragoman_protocols.calls import TranslateFile
+from dragoman_protocols.calls import Peek, Reading, TranslateFile
 from dragoman_protocols.documents import KEPT_S, Document, Documents
 from dragoman_protocols.errors import InvalidFieldError, UnknownDocumentError
 from dragoman_protocols.files import media_type
@@ -14,7 +14,6 @@ from dragoman_protocols.libretranslate.fields import Fields, missing, read_field
 from dragoman_protocols.memories import read_memory
 from dragoman_protocols.messages import CORS_HEADERS, Answer, Request, cors_answer
 from dragoman_protocols.offer import Offer
-from dragoman_protocols.reading import Peek, Reading
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import TranslationRequest
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dragoman_protocols.bodies import JSON_TYPE
-from dragoman_protocols.calls import Results, Translate
+from dragoman_protocols.calls import Need, Peek, Reading, Results, Translate, json_of, peek_of
 from dragoman_protocols.chat import Chat, Sampling
 from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation
 from dragoman_protocols.errors import EmptyTextError, InvalidFieldError, ModelNotFoundError, RequestError
@@ -30,7 +30,6 @@ from dragoman_protocols.openai.types import (
     TranslationOptions,
     TranslationPair,
 )
-from dragoman_protocols.reading import Need, Peek, Reading, json_of, peek_of
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import TranslationRequest
 

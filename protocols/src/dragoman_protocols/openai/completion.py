@@ -10,8 +10,7 @@ from typing import Any
 from dragoman_protocols import errors
 from dragoman_protocols.chat import End
 from dragoman_protocols.errors import ErrorTable, RequestError
-from dragoman_protocols.events import event
-from dragoman_protocols.messages import Answer, json_answer
+from dragoman_protocols.messages import Answer, event, json_answer
 from dragoman_protocols.translation import Delta, TranslationResult
 
 DONE = b"data: [DONE]\n\n"

@@ -14,9 +14,9 @@ import msgspec
 
 from dragoman_protocols.endpoints import Endpoint, Kind, Operation
 from dragoman_protocols.errors import InvalidFieldError, UnknownPathError
+from dragoman_protocols.fleet import FleetQuery, FleetView, view
 from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.native import API as NATIVE
-from dragoman_protocols.page.fleet import FleetQuery, FleetView, view
 from dragoman_protocols.site import Site
 
 PAGE = "index.html"

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Sequence
 from random import Random
 
-from dragoman_contract.load import DeploymentLoad
+from dragoman_contract.reports import DeploymentLoad
 from dragoman_router.fleet.connections import Pool
 from dragoman_router.fleet.queue import FairQueue, QueuedRequest, QueueLimits
 from dragoman_router.routing import health as healths

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from dragoman_protocols.page.fleet import Sample
+from dragoman_protocols.fleet import Sample
 from dragoman_router.fleet.backend import DURATION_BUCKETS_S, Backend
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.status import Status

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from dragoman_kube.quantity import parse
-from dragoman_protocols.page.fleet import MAX_REASON_CHARS, Scaling, ScalingChange
+from dragoman_protocols.fleet import MAX_REASON_CHARS, Scaling, ScalingChange
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH
-from dragoman_contract.load import HEARTBEAT_S, LOAD_PATH, WATCH_PARAMETER, RouterLoad
+from dragoman_contract.reports import HEARTBEAT_S, LOAD_PATH, WATCH_PARAMETER, RouterLoad
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.metrics import Metrics
 

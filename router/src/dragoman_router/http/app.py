@@ -19,13 +19,13 @@ from dragoman_contract.routing import (
 from dragoman_http.bodies import ClientGoneError, Message, Receive, Reservation, Send
 from dragoman_http.exchange import Exchange
 from dragoman_http.protocol import EXTENSION, BoundedProtocol
+from dragoman_protocols.calls import NOTHING, Peek
 from dragoman_protocols.endpoints import Endpoint, Kind
 from dragoman_protocols.errors import DefectError, DrainingError, RequestError
 from dragoman_protocols.glossaries.packed import Packed
 from dragoman_protocols.keys import body_without_key, key_in_body
 from dragoman_protocols.messages import Answer, time_limit_s
 from dragoman_protocols.page.endpoints import FLEET_PATH
-from dragoman_protocols.reading import NOTHING, Peek
 from dragoman_protocols.routes import recognise
 from dragoman_protocols.site import Limits, Site, Usage
 from dragoman_router.access.accounts import Charge

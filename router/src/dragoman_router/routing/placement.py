@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dragoman_contract.languages import ANY, MAX_TAG_CHARS, Languages
+from dragoman_protocols.calls import Need, Peek
 from dragoman_protocols.errors import UnknownDeploymentError, UnknownLanguageError, UnsupportedPairError
 from dragoman_protocols.languages import canonical, listing
 from dragoman_protocols.offer import Offer, offer_of
 from dragoman_protocols.openai.api import model_not_found
-from dragoman_protocols.reading import Need, Peek
 from dragoman_router.routing.deployments import Deployment
 
 Rank = tuple[int, int, int]

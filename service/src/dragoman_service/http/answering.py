@@ -27,9 +27,8 @@ from dragoman_protocols.errors import (
     QuotaError,
     RequestError,
 )
-from dragoman_protocols.events import EVENT_STREAM
 from dragoman_protocols.languages import Pair
-from dragoman_protocols.messages import Answer, Request
+from dragoman_protocols.messages import EVENT_STREAM, Answer, Request
 from dragoman_service.core.admission import Admission
 from dragoman_service.core.costs import Cost
 from dragoman_service.core.translator import Translator

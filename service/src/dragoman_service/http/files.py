@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from dragoman_protocols.blanks import not_blank, put_back
 from dragoman_protocols.calls import TranslateFile
 from dragoman_protocols.detection import NOTHING, detect
 from dragoman_protocols.offer import Offer
-from dragoman_protocols.translation import TranslationRequest
+from dragoman_protocols.translation import TranslationRequest, not_blank, put_back
 from dragoman_service.core.costs import Cost, cost_of, demands_of
 from dragoman_service.core.translator import Translator
 from dragoman_service.files.document import FileDocument

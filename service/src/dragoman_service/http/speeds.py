@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
-from dragoman_contract.speeds import BOUNDS, SUMS
+from dragoman_contract.reports import BOUNDS, SUMS
 from dragoman_service.metric_definitions import GENERATION_SUMS
 
 ROUNDING = 1e-6

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dragoman_protocols.calls import TranslateFile
+from dragoman_protocols.calls import Need, Peek, TranslateFile
 from dragoman_protocols.deepl import documents
 from dragoman_protocols.deepl.documents import CANCELLED, state_json
 from dragoman_protocols.documents import Document, State
@@ -16,7 +16,6 @@ from dragoman_protocols.errors import CallerError, InvalidFieldError, MalformedR
 from dragoman_protocols.messages import Request
 from dragoman_protocols.multipart import Upload, read_form
 from dragoman_protocols.offer import offer_of
-from dragoman_protocols.reading import Need, Peek
 from dragoman_protocols.site import Limits, Site
 
 SITE = Site(offer_of([()]), (), ("m",), Limits(3, 1_000_000))

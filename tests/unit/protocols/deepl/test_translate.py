@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_protocols.calls import Translate
+from dragoman_protocols.calls import Need, Peek, Translate
 from dragoman_protocols.deepl import glossaries, translate
 from dragoman_protocols.deepl.fields import Fields, bounded_fields, fields_of
 from dragoman_protocols.errors import CallerError, InvalidFieldError, MalformedRequestError
 from dragoman_protocols.messages import Request
 from dragoman_protocols.offer import offer_of
-from dragoman_protocols.reading import Need, Peek
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Formality, Format, Split, TranslationRequest, TranslationResult
 

@@ -1,7 +1,10 @@
-"""Load reports of routers to the autoscaler: queued and in-flight requests of each TranslationDeployment.
+"""What routers and pods report: load to the autoscaler, speeds to the simulator.
 
 A router serves `GET /load` on its admin port: one JSON object, or with `?watch=1` one per line: the first at
-once, then one for each change (at most ten a second), and at least one every second as a heartbeat.
+once, then one for each change (at most ten a second), and at least one every second as a heartbeat. It has the queued
+and in-flight requests of each TranslationDeployment.
+
+A pod reports its speed by one metric: sums over generations, by how many ran at once.
 """
 
 from __future__ import annotations
@@ -46,3 +49,26 @@ class RouterLoad(BaseModel):
 
     deployments: dict[str, DeploymentLoad] = Field(default_factory=dict)
     draining: bool = False
+
+
+SPEED_METRIC = "dragoman_generation_sums_total"
+"""A counter with the labels below; `dragoman simulate` fits a table of speeds to it."""
+
+RUNNING_LABEL = "running"
+"""Upper bound of the mean number of generations that ran, without those that waited for a slot."""
+
+BOUNDS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+"""Upper bounds of that number; more is `+Inf`."""
+
+SUM_LABEL = "sum"
+
+COUNT, RUNNING, SECONDS, TOKENS, TOKENS_SQUARED, TOKEN_SECONDS = SUMS = (
+    "count",
+    "running",
+    "seconds",
+    "tokens",
+    "tokens_squared",
+    "token_seconds",
+)
+"""What is summed over generations: 1, the mean number that ran, the duration since the generation got its slot, output
+tokens, their square, and output tokens times duration: enough for a line of duration over tokens."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_protocols.tmx import read_terms, read_units
+from dragoman_protocols.memories import read_terms, read_units
 
 HEAD = (
     '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4">'
