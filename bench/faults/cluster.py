@@ -11,8 +11,7 @@ import yaml
 from kubernetes.aio.client import ApiClient
 
 from dragoman_devcluster.lifecycle import bring_up, take_down
-from dragoman_devcluster.node.backoff import Backoff
-from dragoman_devcluster.options import ClusterOptions
+from dragoman_devcluster.options import Backoff, ClusterOptions
 from dragoman_devcluster.state import Supervisor, born
 from dragoman_kube.config import configuration
 from faults.line import Line

@@ -16,8 +16,7 @@ from kubernetes.aio.client import ApiClient, AppsV1Api, CoreV1Api
 from kubernetes.aio.client.exceptions import NotFoundException
 
 from dragoman_devcluster.lifecycle import bring_up, take_down
-from dragoman_devcluster.node.backoff import Backoff
-from dragoman_devcluster.options import ClusterOptions
+from dragoman_devcluster.options import Backoff, ClusterOptions
 from dragoman_devcluster.servers.kube_apiserver import BINARIES, find_binaries
 
 Manifest = dict[str, Any]

@@ -15,8 +15,7 @@ import yaml
 from kubernetes.aio import client, config
 
 from dragoman_devcluster.lifecycle import bring_up, take_down
-from dragoman_devcluster.node.backoff import Backoff
-from dragoman_devcluster.options import ClusterOptions
+from dragoman_devcluster.options import Backoff, ClusterOptions
 from dragoman_devcluster.ports import free_port
 from dragoman_operator.api.crd import custom_resource_definition
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from dragoman_devcluster.errors import LocalClusterError
 from dragoman_devcluster.lifecycle import bring_up, take_down
-from dragoman_devcluster.node.backoff import Backoff
-from dragoman_devcluster.options import DEFAULT_DIR, ClusterOptions
+from dragoman_devcluster.options import DEFAULT_DIR, Backoff, ClusterOptions
 from dragoman_devcluster.state import READY, read_supervisor
 from dragoman_devcluster.supervisor import supervise
 from dragoman_kube.errors import ClusterError

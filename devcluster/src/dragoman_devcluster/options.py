@@ -6,8 +6,6 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dragoman_devcluster.node.backoff import Backoff
-
 DEFAULT_DIR = Path(".dragoman")
 
 NODE_NAME = "local"
@@ -38,6 +36,27 @@ def count_gpus() -> int:
     except (OSError, subprocess.SubprocessError):
         return 0
     return len(listed.stdout.split())
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """How long a container that keeps ending waits for its next start.
+
+    The first restart is immediate; then the delay starts at `initial_s` and doubles up to `maximum_s`. A
+    container that ran for `reset_s` starts afresh.
+
+    Source: https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#restart-policy
+    """
+
+    initial_s: float = 10.0
+    maximum_s: float = 300.0
+    reset_s: float = 600.0
+
+    def next_delay_s(self, last_delay_s: float | None, ran_s: float) -> float:
+        """Seconds before the next start; `last_delay_s` preceded the run that has just ended, None was the first."""
+        if last_delay_s is None or ran_s >= self.reset_s:
+            return 0.0
+        return min(self.maximum_s, last_delay_s * 2) if last_delay_s else self.initial_s
 
 
 @dataclass(frozen=True)

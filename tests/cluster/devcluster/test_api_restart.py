@@ -14,8 +14,7 @@ from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.watch import Watch
 
 from dragoman_devcluster.lifecycle import bring_up, take_down
-from dragoman_devcluster.node.backoff import Backoff
-from dragoman_devcluster.options import ClusterOptions
+from dragoman_devcluster.options import Backoff, ClusterOptions
 from dragoman_devcluster.state import READY, read_supervisor
 
 pytestmark = pytest.mark.cluster

@@ -13,7 +13,6 @@ from dragoman_devcluster.api.crds import CRDS, complete, crd_causes
 from dragoman_devcluster.api.errors import ApiError, Cause, invalid, named_details, no_such_object, qualified
 from dragoman_devcluster.api.kinds import Kind
 from dragoman_devcluster.api.lifecycle import place
-from dragoman_devcluster.api.names import label_causes
 from dragoman_devcluster.api.objects import Json, Object, get
 from dragoman_devcluster.api.request import Target
 from dragoman_devcluster.api.store import Key, Store
@@ -24,7 +23,7 @@ from dragoman_devcluster.api.structural import (
     normalise_quantities,
     prune,
 )
-from dragoman_devcluster.api.validation import schema_causes
+from dragoman_devcluster.api.validation import label_causes, schema_causes
 
 DEFAULT_SERVICE_RANGE = "127.96.0.0/16"
 """Loopback addresses, which Linux answers on without any set-up."""

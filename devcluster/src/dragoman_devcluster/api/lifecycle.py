@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dragoman_devcluster.api.crds import CLEANUP_FINALIZER, CRDS
 from dragoman_devcluster.api.errors import ApiError, Cause, failed_precondition, invalid, stale
 from dragoman_devcluster.api.kinds import Kind
-from dragoman_devcluster.api.names import name_cause
 from dragoman_devcluster.api.objects import Object, get, metadata
 from dragoman_devcluster.api.request import Target
+from dragoman_devcluster.api.validation import name_cause
 from dragoman_kube.times import timestamp
 
 _NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"

@@ -9,8 +9,7 @@ import asyncio
 import logging
 from collections.abc import Sequence, Set
 
-from dragoman_devcluster.controllers.controller import work_queue
-from dragoman_devcluster.discovery import discover
+from dragoman_devcluster.controllers.controller import discover, work_queue
 from dragoman_kube.errors import ClusterError, NotFoundError
 from dragoman_kube.kinds import CRD, EVENT, Kind
 from dragoman_kube.mirror import Mirror

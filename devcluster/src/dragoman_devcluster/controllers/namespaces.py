@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from dragoman_devcluster.controllers.controller import work_queue
-from dragoman_devcluster.discovery import discover
+from dragoman_devcluster.controllers.controller import discover, work_queue
 from dragoman_kube.errors import ConflictError, NotFoundError
 from dragoman_kube.kinds import NAMESPACE, SERVICE_ACCOUNT, Kind
 from dragoman_kube.mirror import Mirror

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from dragoman_devcluster.errors import LocalClusterError, PodRefusedError, StartFailedError
-from dragoman_devcluster.node.backoff import should_restart
 from dragoman_devcluster.node.command import program
 from dragoman_devcluster.node.context import NodeContext
 from dragoman_devcluster.node.launch import Launch, prepare
 from dragoman_devcluster.node.pod_status import (
     ContainerView,
     running,
+    should_restart,
     terminated,
     termination_message,
     waiting,

@@ -11,8 +11,8 @@ import aiohttp
 
 from dragoman_devcluster.errors import PodRefusedError
 from dragoman_devcluster.guardian import Guardian
-from dragoman_devcluster.node.backoff import Backoff
 from dragoman_devcluster.node.credentials import Credentials
+from dragoman_devcluster.options import Backoff
 from dragoman_devcluster.preload import Preload
 from dragoman_devcluster.state import pods_directory
 from dragoman_kube.events import EventRecorder

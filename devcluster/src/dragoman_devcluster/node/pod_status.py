@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from dragoman_devcluster.node.backoff import should_restart
 from dragoman_kube.objects import Manifest, with_transition_time
 from dragoman_kube.times import timestamp
 
@@ -179,3 +178,8 @@ def _conditions(view: PodView, now: datetime) -> list[Manifest]:
 def _condition(kind: str, met: bool, reason: str = "", message: str = "") -> Manifest:
     why = {} if met else {name: text for name, text in (("reason", reason), ("message", message)) if text}
     return {"type": kind, "status": "True" if met else "False", **why}
+
+
+def should_restart(policy: str, exit_code: int) -> bool:
+    """Whether the pod's restartPolicy has a container that ended with this code start again."""
+    return policy == "Always" or (policy == "OnFailure" and exit_code != 0)

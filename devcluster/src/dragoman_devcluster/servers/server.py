@@ -12,8 +12,7 @@ from pathlib import Path
 
 from dragoman_devcluster.errors import StartFailedError
 from dragoman_devcluster.guardian import Guardian
-from dragoman_devcluster.node.backoff import Backoff
-from dragoman_devcluster.options import ClusterOptions
+from dragoman_devcluster.options import Backoff, ClusterOptions
 from dragoman_devcluster.ports import free_port
 from dragoman_devcluster.process import Process
 from dragoman_kube.client import connect

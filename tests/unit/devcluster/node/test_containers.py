@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_devcluster.errors import MissingReferenceError, PodRefusedError, StartFailedError
-from dragoman_devcluster.node.backoff import Backoff, should_restart
 from dragoman_devcluster.node.command import PathMap, command_line, expand
 from dragoman_devcluster.node.environment import read, variables_of
 from dragoman_devcluster.node.launch import inherited
-from dragoman_devcluster.node.pod_status import termination_message
+from dragoman_devcluster.node.pod_status import should_restart, termination_message
 from dragoman_devcluster.node.probes import Target, attempt, results
+from dragoman_devcluster.options import Backoff
 from dragoman_kube.kinds import CONFIG_MAP, SECRET
 from dragoman_kube.objects import Key
 

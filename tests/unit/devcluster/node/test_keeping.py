@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dragoman_devcluster.errors import StartFailedError
-from dragoman_devcluster.node.backoff import Backoff
+from dragoman_devcluster.options import Backoff
 from dragoman_devcluster.servers import server as api_server
 
 AT_ONCE = Backoff(0.0, 0.0)
