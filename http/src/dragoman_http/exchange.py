@@ -6,10 +6,16 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 from dragoman_contract.routing import REFUSALS, REFUSED_HEADER
-from dragoman_http.bodies import Message, Receive, Reservation, Send, discard_body, read_body
+from dragoman_http.bodies import BodyMemory, ClientGoneError, Message, Receive, Send, discard_body
 from dragoman_http.protocol import EXTENSION, Cycle
 from dragoman_protocols.endpoints import Api, Endpoint
-from dragoman_protocols.errors import CapacityError, RequestError, TooManyConnectionsError
+from dragoman_protocols.errors import (
+    BodyTooLargeError,
+    CapacityError,
+    OverloadedError,
+    RequestError,
+    TooManyConnectionsError,
+)
 from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.routes import api_of, with_body
 
@@ -21,12 +27,18 @@ class Exchange:
 
     Args:
         request: Its head was read from `scope`.
-        reservation: Counts the memory of the body; None: it is not counted.
+        memory: Counts the memory of bodies; None: it is not counted.
 
     Attributes:
+        by_head: The endpoint that the request's head shows; set by `set_endpoint`.
+        endpoint: The one that its body shows, once that is set.
+        reserved_bytes: Memory that the body takes.
         started: Whether an answer was started.
         cycle: The server's; None under another server than `make_server`'s, where a disconnect is not noticed.
     """
+
+    by_head: Endpoint
+    endpoint: Endpoint
 
     def __init__(
         self,
@@ -34,51 +46,79 @@ class Exchange:
         scope: Message,
         receive: Receive,
         send: Send,
-        reservation: Reservation | None = None,
+        memory: BodyMemory | None = None,
     ) -> None:
-        self.request, self.receive, self._send, self.reservation = request, receive, send, reservation
+        self.request, self.receive, self._send, self._memory = request, receive, send, memory
         connection = scope["extensions"].get(EXTENSION) if "extensions" in scope else None
         self.cycle: Cycle | None = None if connection is None else connection.current
-        self._by_head: Endpoint | None = None
-        self._endpoint: Endpoint | None = None
-        self.started = False
-
-    @property
-    def by_head(self) -> Endpoint:
-        """The endpoint that the request's head shows; it is set."""
-        assert self._by_head is not None
-        return self._by_head
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """The endpoint that the request's body shows, or its head as long as the body is not there."""
-        assert self._endpoint is not None
-        return self._endpoint
+        self.reserved_bytes = 0
+        self.has_endpoint = self.started = False
 
     def set_endpoint(self, endpoint: Endpoint) -> None:
         """Set the endpoint that the request's head shows."""
-        self._by_head = self._endpoint = endpoint
+        self.by_head = self.endpoint = endpoint
+        self.has_endpoint = True
 
     def set_body(self, body: bytes) -> None:
         """Set the body, and the endpoint that it shows. Linear in the body's length."""
         self.request.body = body
-        if self._by_head is not None:
-            self._endpoint = with_body(self._by_head, self.request)
+        self.endpoint = with_body(self.by_head, self.request)
 
     async def read_body(
         self, limit_bytes: int, feed: Callable[[bytes], Awaitable[None]] | None = None
     ) -> bytes:
-        """The body; see `bodies.read_body`, which also has the errors."""
-        length = self.request.header(b"content-length")
-        return await read_body(self.receive, limit_bytes, length, self.reservation, feed)
+        """The body, of which never more than `limit_bytes` and a chunk are held.
+
+        Args:
+            limit_bytes: Maximum size.
+            feed: Gets the parts as they arrive.
+
+        Raises:
+            BodyTooLargeError: It is longer; the rest was read and dropped.
+            OverloadedError: The memory for bodies is used up.
+            ClientGoneError: The client disconnected before it was complete.
+        """
+        parts: list[bytes] = []
+        size, more, declared = 0, True, 0
+        while more and size <= limit_bytes:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGoneError
+            part, more = message.get("body", b""), message.get("more_body", False)
+            if more and not parts:
+                declared = int(self.request.header(b"content-length") or 0)
+            size += len(part)
+            if declared > limit_bytes:
+                break
+            if (memory := self._memory) is not None:
+                if memory.used_bytes + len(part) > memory.max_bytes:
+                    raise OverloadedError("the memory limit for request bodies is reached; retry later", 1)
+                memory.used_bytes += len(part)
+                self.reserved_bytes += len(part)
+            parts.append(part)
+            if feed is not None:
+                await feed(part)
+        if max(size, declared) <= limit_bytes:
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+        parts.clear()
+        self.release()
+        if more:
+            await discard_body(self.receive)
+        raise BodyTooLargeError(f"the body is over {limit_bytes} bytes; send less at once")
+
+    def release(self) -> None:
+        """Give the memory of the body back."""
+        if self._memory is not None:
+            self._memory.used_bytes -= self.reserved_bytes
+            self.reserved_bytes = 0
 
     @property
     def api(self) -> Api:
         """The API of the request, or the nearest one of an unknown path."""
-        if self._by_head is None:
+        if not self.has_endpoint:
             return api_of(self.request)
         # Where the body was not read, too: a form is for another API than JSON.
-        endpoint = self.endpoint if self.request.body else with_body(self._by_head, self.request)
+        endpoint = self.endpoint if self.request.body else with_body(self.by_head, self.request)
         return endpoint.api
 
     def error(self, error: RequestError) -> Answer:

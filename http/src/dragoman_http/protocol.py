@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import httptools
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from dragoman_http.limits import (
@@ -73,26 +74,23 @@ class Cycle(RequestResponseCycle):
 
         Args:
             status: HTTP status.
-            headers: With the body's length among them and without `connection`.
+            headers: Free of line ends, with the body's length among them and without `connection`.
             body: The body.
         """
         if self.flow.write_paused and not self.disconnected:
             await self.flow.drain()
         if self.disconnected:
             return
-        lines = [name + b": " + value for name, value in (*self.default_headers, *headers)]
+        lines = [name + b": " + value for name, value in self.default_headers + headers]
         if self.waiting_for_100_continue or self.closes():
             # The client need not send the body now: the next bytes may be the body or a request.
             self.keep_alive = False
         if not self.keep_alive:
             lines.append(b"connection: close")
-        head = b"\r\n".join((*lines, b"", b""))
-        if head.count(b"\n") != len(lines) + 1 or head.count(b"\r") != len(lines) + 1:
-            raise ValueError("a header with a line end")
+        lines += (b"", b"" if self.scope["method"] == "HEAD" else body)
         self.response_started = self.response_complete = True
         self.message_event.set()
-        head = STATUS_LINE[status] + head
-        self.transport.write(head if self.scope["method"] == "HEAD" else head + body)
+        self.transport.write(STATUS_LINE[status] + b"\r\n".join(lines))
         if not self.keep_alive:
             self.transport.close()
         self.on_response()
@@ -103,7 +101,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     limits: RequestLimits
     on_write_timeout: Callable[[], object]
-    closes: Callable[[], bool]
+    cycle_type: type[Cycle]
     max_connections: int
     crowded = False
     """Whether there were as many connections as may be when this one came: the application refuses its request."""
@@ -215,7 +213,13 @@ class BoundedProtocol(HttpToolsProtocol):
         self._body_bytes += len(body)
         if self._chunks > MAX_SHORT_CHUNKS + self._body_bytes // MIN_CHUNK_BYTES:
             self._reject("the body has too many chunks")
-        super().on_body(body)
+        cycle = self.cycle
+        if cycle is None or cycle.response_complete:
+            return
+        cycle.body += body
+        if len(cycle.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        cycle.message_event.set()
 
     def send_400_response(self, msg: str) -> None:
         """Answer a request that cannot be parsed, and close the connection."""
@@ -228,7 +232,10 @@ class BoundedProtocol(HttpToolsProtocol):
         """Its body is complete."""
         if self._offers_upgrade:
             return
-        super().on_message_complete()
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            cycle.more_body = False
+            cycle.message_event.set()
         self._complete = self._in_head = True
         self._wait_for_next()
 
@@ -301,7 +308,7 @@ class BoundedProtocol(HttpToolsProtocol):
             "headers": self.headers,
             "extensions": self._extensions,
         }
-        cycle = Cycle(
+        return self.cycle_type(
             scope,
             self.transport,
             self.flow,
@@ -314,8 +321,6 @@ class BoundedProtocol(HttpToolsProtocol):
             version != "1.0" and parser.should_keep_alive(),
             self.on_response_complete,
         )
-        cycle.closes = self.closes
-        return cycle
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         self.current = cycle

@@ -14,7 +14,7 @@ from typing import Any
 import uvicorn
 
 from dragoman_http.limits import BACKLOG, KEEP_ALIVE_S, WRITE_TIMEOUT_S, RequestLimits
-from dragoman_http.protocol import BoundedProtocol
+from dragoman_http.protocol import BoundedProtocol, Cycle
 
 SWEEP_TICKS = 10
 """uvicorn ticks ten times a second."""
@@ -64,7 +64,7 @@ def make_server(
     fields = {
         "limits": limits,
         "on_write_timeout": staticmethod(on_write_timeout),
-        "closes": staticmethod(closes),
+        "cycle_type": type("ServerCycle", (Cycle,), {"closes": staticmethod(closes)}),
         "max_connections": max_connections,
     }
     config = uvicorn.Config(

@@ -133,8 +133,16 @@ class Answer(NamedTuple):
     delivered: Callable[[], object] | None = None
 
     def head(self) -> list[tuple[bytes, bytes]]:
-        """The headers as they are sent, with the type and the length of the body."""
-        found = [(name.lower().encode(), value.encode("latin-1")) for name, value in self.headers]
+        """The headers as they are sent, with the type and the length of the body.
+
+        Raises:
+            ValueError: A header has a line end.
+        """
+        found = []
+        for name, value in self.headers:
+            if "\n" in value or "\r" in value:
+                raise ValueError(f"the header {name} has a line end")
+            found.append((name.lower().encode(), value.encode("latin-1")))
         if self.status not in WITHOUT_BODY:
             if all(name != b"content-type" for name, _ in found):
                 found.append((b"content-type", b"application/json"))

@@ -83,10 +83,6 @@ _PREFLIGHTS = {
 }
 
 
-def _method(request: Request) -> str:
-    return "GET" if request.method == "HEAD" else request.method
-
-
 class Path:
     """One path with the endpoints that share it.
 
@@ -95,7 +91,7 @@ class Path:
         candidates: In the order in which they may claim a request.
     """
 
-    def __init__(self, template: str, candidates: Candidates) -> None:
+    def __init__(self, template: str, candidates: Candidates = ()) -> None:
         self.template, self.candidates = template, candidates
         self.prefix, variable, _ = template.partition("{")
         self.exact = None if variable else template.rstrip("/")
@@ -118,7 +114,7 @@ class Path:
             MethodNotAllowedError: The path exists, with other methods; `api_of` has the API to answer in.
             UnknownPathError: No API that has the path claims the request.
         """
-        method = _method(request)
+        method = "GET" if request.method == "HEAD" else request.method
         allowed = frozenset[str]()
         for endpoint in self.candidates:
             if endpoint.api.claims(request):
@@ -160,7 +156,8 @@ def unknown_path(path: str) -> UnknownPathError:
 def with_body(endpoint: Endpoint, request: Request) -> Endpoint:
     """The endpoint that a request's body shows it to be for, where several share its path."""
     for other in _BY_BODY.get(endpoint, ()):
-        if _method(request) in other.methods and other.claims_body is not None and other.claims_body(request):
+        method = "GET" if request.method == "HEAD" else request.method
+        if method in other.methods and other.claims_body is not None and other.claims_body(request):
             return other
     return endpoint
 

@@ -119,7 +119,7 @@ class Connection(asyncio.Protocol):
     """One TCP connection to a replica."""
 
     __slots__ = (
-        "_error", "_head", "_head_size", "_keep", "_length", "_loop", "_parser", "_paused", "_reply",
+        "_error", "_head", "_head_size", "_is_bodiless", "_keep", "_length", "_loop", "_parser", "_paused", "_reply",
         "_transport", "closed", "deadline_s", "idle_since_s", "sent_s",
     )  # fmt: skip
 
@@ -132,6 +132,7 @@ class Connection(asyncio.Protocol):
         self._head_size = 0
         self._length = -1
         self._keep = False
+        self._is_bodiless = False
         self._paused = False
         self.closed = False
         self.sent_s = 0.0
@@ -154,6 +155,7 @@ class Connection(asyncio.Protocol):
         self.sent_s, self.deadline_s = self._loop.time(), deadline_s
         self._reply = Reply(self)
         self._head_size, self._length, self._keep = 0, -1, False
+        self._is_bodiless = head.startswith(b"HEAD ")
         self._head = self._loop.create_future()
         if body:
             self._transport.writelines((head, body))
@@ -253,6 +255,10 @@ class Connection(asyncio.Protocol):
         if status < 200:
             return
         reply.status = status
+        if self._is_bodiless:
+            # The parser would wait for the body that the length in the head announces: the connection ends here.
+            self._finish()
+            return
         self._keep = self._parser.should_keep_alive()
         if not 0 <= self._length <= BUFFERED_BYTES:
             self._answer(reply)

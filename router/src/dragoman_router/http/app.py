@@ -16,7 +16,7 @@ from dragoman_contract.routing import (
     ROUTE_HEADER,
     TIMEOUT_HEADER,
 )
-from dragoman_http.bodies import ClientGoneError, Message, Receive, Reservation, Send
+from dragoman_http.bodies import ClientGoneError, Message, Receive, Send
 from dragoman_http.exchange import Exchange
 from dragoman_http.protocol import EXTENSION, BoundedProtocol
 from dragoman_protocols.calls import NOTHING, Peek
@@ -78,8 +78,7 @@ class App:
         state = self._state
         connection: BoundedProtocol = scope["extensions"][EXTENSION]
         request = read_head(scope, connection.client)
-        reservation = Reservation(state.memory)
-        exchange = Exchange(request, scope, receive, send, reservation)
+        exchange = Exchange(request, scope, receive, send, state.memory)
         if connection.task is not None:
             connection.current.on_disconnect = connection.task.cancel
         audit = state.audit
@@ -105,7 +104,7 @@ class App:
             connection.abort()
         finally:
             state.active -= 1
-            reservation.release()
+            exchange.release()
             if audit is not None and request.audit is not None:
                 audit.add(request, request.audit, self._loop.time() - began_s)
 

@@ -19,7 +19,7 @@ from dragoman_contract.routing import (
     ROUTER_HEADER,
     TIMEOUT_HEADER,
 )
-from dragoman_http.bodies import ClientGoneError, read_body
+from dragoman_http.bodies import ClientGoneError
 from dragoman_http.exchange import Exchange
 from dragoman_protocols.errors import (
     CutShortError,
@@ -185,7 +185,7 @@ class Answering:
             stream: Stream | None = None
             try:
                 limit_bytes = exchange.by_head.body_limit(self.max_body_bytes)
-                body = await read_body(exchange.receive, limit_bytes)
+                body = await exchange.read_body(limit_bytes)
                 await in_thread_if_long(len(body), lambda: exchange.set_body(body))
                 account.received(exchange.endpoint.api.name)
                 stack.enter_context(self.lifecycle.admit(direct=not request.text_header(ROUTER_HEADER)))

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
-from starlette.status import HTTP_405_METHOD_NOT_ALLOWED
+from starlette.types import ASGIApp
 
 from dragoman_protocols.offer import offer_of
+from dragoman_protocols.openapi import document
+from dragoman_protocols.routes import ENDPOINTS
 from dragoman_protocols.site import Limits, Site
 from dragoman_service.core.admission import Admission, Bounds
 from dragoman_service.core.long_texts import guard_process, long_texts_process
@@ -21,12 +23,13 @@ from dragoman_service.core.translator import max_concurrent, translator_of
 from dragoman_service.engine.devices import usable_cpus
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.http.answering import Answering
-from dragoman_service.http.control import Exposition, Tolerance, answer_of, control_routes, wrong_method
+from dragoman_service.http.control import Control, Exposition, Tolerance
 from dragoman_service.http.endpoints import Endpoints
 from dragoman_service.http.event_loop import LoopLag, collect_between_requests
 from dragoman_service.http.glossaries import GlossaryTerms, open_store
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.metrics import Accounting, Metrics
+from dragoman_service.http.routes import serve
 from dragoman_service.http.start_cache import StartCacheExchange
 from dragoman_service.http.tracing import Tracing
 from dragoman_service.metric_definitions import CLIENTS_STALLED
@@ -35,6 +38,18 @@ from dragoman_service.start_cache.exchange import StartCache
 
 CPUS_FOR_GUARDS = 4
 """HTTP, vLLM's engine and the engine's processes take three."""
+
+
+class Application(FastAPI):
+    """FastAPI with the OpenAPI document of the table of endpoints, and without middleware."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The document, of which `/docs` is a view."""
+        return document(ENDPOINTS)
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Routes answer their errors; FastAPI's middleware would take 1 % of the processor time of a request."""
+        return self.router
 
 
 Watch = Callable[[], Coroutine[Any, Any, None]]
@@ -113,16 +128,15 @@ def create_app(
     )
     endpoints = Endpoints(answering, site, glossaries)
     exchange = StartCacheExchange(start_cache, lifecycle, registry)
-    control = control_routes(lifecycle, engine, admission, exported, tolerance, glossaries.attached, exchange)
-    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
-    app.router.routes += [*endpoints.routes(), *control.routes]
-    app.router.default = endpoints.unknown
-
-    async def defect(request: Request, _: Exception) -> Response:
-        return answer_of(request, accounting.defect())
-
-    app.add_exception_handler(HTTP_405_METHOD_NOT_ALLOWED, wrong_method)
-    app.add_exception_handler(Exception, defect)
+    control = Control(lifecycle, engine, admission, exported, tolerance, glossaries.attached, exchange)
+    app = Application(openapi_url="/openapi.json", docs_url="/docs", redoc_url=None, redirect_slashes=False)
+    documentation = app.router.routes
+    app.router.routes = [
+        *endpoints.routes(accounting.defect),
+        *control.routes(accounting.defect),
+        *documentation,
+    ]
+    app.router.default = partial(serve, endpoints.unknown, accounting.defect)
 
     async def warm_up() -> None:
         await asyncio.gather(translator.warm_up(), exchange.take())

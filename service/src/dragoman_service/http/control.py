@@ -5,30 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST, Metric, generate_latest
 from prometheus_client.registry import Collector
+from starlette.routing import BaseRoute
 
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, START_CACHE_PATH, STARTUP_PATH
 from dragoman_contract.routing import DRAINED_PATH, HELD_GLOSSARIES_PATH, ROUTER_HEADER
-from dragoman_http.bodies import ClientGoneError, read_body
-from dragoman_protocols import messages
-from dragoman_protocols.errors import (
-    BodyTooLargeError,
-    EngineDeadError,
-    MethodNotAllowedError,
-    RequestError,
-)
+from dragoman_http.exchange import Exchange
+from dragoman_protocols.errors import BodyTooLargeError, EngineDeadError
 from dragoman_protocols.glossaries.packed import MAX_PACKED_BYTES
-from dragoman_protocols.routes import api_of
+from dragoman_protocols.messages import Answer, json_answer
+from dragoman_protocols.routes import Path
 from dragoman_service.core.admission import Admission
 from dragoman_service.engine.protocol import Engine, Phase
 from dragoman_service.http.glossaries import AttachedGlossaries
 from dragoman_service.http.lifecycle import Lifecycle
+from dragoman_service.http.routes import Defect, Handler, PodRoute, only_with
 from dragoman_service.http.start_cache import StartCacheExchange
-
-READ = ["GET", "HEAD"]
 
 
 @dataclass(frozen=True)
@@ -80,16 +73,8 @@ class Exposition(Collector):
         return (family for family in self._registry.collect() if family.name not in hidden)
 
 
-def control_routes(
-    lifecycle: Lifecycle,
-    engine: Engine,
-    admission: Admission,
-    registry: Collector,
-    tolerance: Tolerance,
-    glossaries: AttachedGlossaries,
-    exchange: StartCacheExchange,
-) -> APIRouter:
-    """The routes of the cluster's paths, which answer in any phase; they are not in the OpenAPI document.
+class Control:
+    """Answers on the paths of the cluster, in any phase; they are not in the OpenAPI document.
 
     Args:
         lifecycle: The pod's phase.
@@ -98,98 +83,99 @@ def control_routes(
         registry: Of what `/metrics` exports.
         tolerance: When probes fail.
         glossaries: Those that routers attach.
-        exchange: Serves the start cache.
+        start_cache: Serves the start cache.
     """
-    router = APIRouter(include_in_schema=False)
 
-    def state(why_not: str | None) -> Response:
-        progress = lifecycle.progress
-        return JSONResponse(
-            {
-                "phase": progress.phase,
-                "progress": progress.share_ratio,
-                "elapsed_s": round(lifecycle.start_s, 1),
-                "phases_s": lifecycle.phases_s,
-                "start_cache": exchange.result.outcome,
-                "in_flight": lifecycle.in_flight,
-                "reason": why_not,
-            },
-            200 if why_not is None else 503,
+    def __init__(
+        self,
+        lifecycle: Lifecycle,
+        engine: Engine,
+        admission: Admission,
+        registry: Collector,
+        tolerance: Tolerance,
+        glossaries: AttachedGlossaries,
+        start_cache: StartCacheExchange,
+    ) -> None:
+        self._lifecycle, self._engine, self._admission = lifecycle, engine, admission
+        self._registry, self._tolerance = registry, tolerance
+        self._glossaries, self._start_cache = glossaries, start_cache
+
+    def routes(self, defect: Defect) -> list[BaseRoute]:
+        """The routes, each with one method."""
+        handlers: tuple[tuple[str, str, Handler], ...] = (
+            ("GET", LIVE_PATH, self.live),
+            ("GET", READY_PATH, self.ready),
+            ("GET", STARTUP_PATH, self.startup),
+            ("GET", METRICS_PATH, self.metrics),
+            ("POST", DRAINED_PATH, self.drained),
+            ("GET", START_CACHE_PATH + "{key}", self._start_cache.serve),
+            ("PUT", HELD_GLOSSARIES_PATH + "{revision}", self.attach),
         )
+        return [
+            PodRoute(Path(path), only_with(method, handler), defect) for method, path, handler in handlers
+        ]
 
-    @router.api_route(LIVE_PATH, methods=READ)
-    async def live() -> Response:
+    async def live(self, _: Exchange) -> Answer:
         """503 once only a restart helps: the engine is dead, or stuck."""
+        lifecycle = self._lifecycle
         if lifecycle.phase in (Phase.READY, Phase.LEAVING):
             try:
-                await engine.check()
+                await self._engine.check()
             except EngineDeadError:
                 lifecycle.fail()
-        return state(liveness_failure(lifecycle.phase, engine.stall_detector.stalled_s, tolerance))
+        return self._state(liveness_failure(lifecycle.phase, self._stalled_s, self._tolerance))
 
-    @router.api_route(READY_PATH, methods=READ)
-    async def ready() -> Response:
+    async def ready(self, _: Exchange) -> Answer:
         """200 from the end of the model's load to SIGTERM."""
-        full = lifecycle.phase is Phase.READY and admission.full
-        return state(readiness_failure(lifecycle.phase, engine.stall_detector.stalled_s, full, tolerance))
+        phase = self._lifecycle.phase
+        full = phase is Phase.READY and self._admission.full
+        return self._state(readiness_failure(phase, self._stalled_s, full, self._tolerance))
 
-    @router.api_route(STARTUP_PATH, methods=READ)
-    async def startup() -> Response:
+    async def startup(self, _: Exchange) -> Answer:
         """503 with the phase and its progress until the model is loaded."""
-        return state(None if lifecycle.started else f"the phase is {lifecycle.phase}")
+        return self._state(None if self._lifecycle.started else f"the phase is {self._lifecycle.phase}")
 
-    @router.api_route(METRICS_PATH, methods=READ)
-    async def metrics() -> Response:
+    async def metrics(self, _: Exchange) -> Answer:
         """The engine's metrics and the pod's, as Prometheus reads them."""
-        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+        return Answer(200, generate_latest(self._registry), (("Content-Type", CONTENT_TYPE_LATEST),))
 
-    @router.post(DRAINED_PATH)
-    async def drained(request: Request) -> Response:
+    async def drained(self, exchange: Exchange) -> Answer:
         """A router confirms that it sends nothing new."""
-        name = request.headers.get(ROUTER_HEADER)
+        name = exchange.request.text_header(ROUTER_HEADER)
         if not name:
-            return _bad_request(request, f"send {ROUTER_HEADER}: it names the router that confirms")
-        lifecycle.drained(name)
-        return Response(status_code=204)
+            return _bad_request(exchange, f"send {ROUTER_HEADER}: it names the router that confirms")
+        self._lifecycle.drained(name)
+        return Answer(204, b"")
 
-    @router.api_route(START_CACHE_PATH + "{key}", methods=READ)
-    async def start_cache(request: Request, key: str) -> Response:
-        """A pod of this deployment that starts takes what this one has compiled."""
-        return await exchange.serve(request, key)
-
-    @router.put(HELD_GLOSSARIES_PATH + "{revision}")
-    async def attach(request: Request, revision: str) -> Response:
+    async def attach(self, exchange: Exchange) -> Answer:
         """A router attaches a glossary. From another client it is harmless: the revision is the hash of the content."""
         try:
-            await glossaries.put(revision, await read_body(request.receive, MAX_PACKED_BYTES))
-        except ClientGoneError:
-            return Response(status_code=400)
+            content = await exchange.read_body(MAX_PACKED_BYTES)
+            await self._glossaries.put(exchange.request.variables["revision"], content)
         except BodyTooLargeError as error:
-            return _bad_request(request, str(error), 413)
+            return _bad_request(exchange, str(error), 413)
         except ValueError as error:
-            return _bad_request(request, f"no glossary of this revision: {error}")
-        return Response(status_code=204)
+            return _bad_request(exchange, f"no glossary of this revision: {error}")
+        return Answer(204, b"")
 
-    return router
+    @property
+    def _stalled_s(self) -> float:
+        return self._engine.stall_detector.stalled_s
 
-
-async def wrong_method(request: Request, error: Exception) -> Response:
-    """The answer to a method that a path has not, in the format of the API which the path is nearest to."""
-    path = request.scope["path"]
-    allowed = (getattr(error, "headers", None) or {}).get("Allow", "").split(", ")
-    here = f"nothing here at {path[:100]!r} with {request.method}: use {' or '.join(allowed)}"
-    return answer_of(request, MethodNotAllowedError(here, allowed))
-
-
-def answer_of(request: Request, error: RequestError) -> Response:
-    """An error in the format of the API which the path is nearest to."""
-    parsed = messages.Request(request.method, request.scope["path"], b"", request.scope["headers"])
-    answer = api_of(parsed).error(error, parsed)
-    response = Response(answer.body, answer.status)
-    response.raw_headers = answer.head()
-    return response
+    def _state(self, why_not: str | None) -> Answer:
+        lifecycle = self._lifecycle
+        document = {
+            "phase": lifecycle.progress.phase,
+            "progress": lifecycle.progress.share_ratio,
+            "elapsed_s": round(lifecycle.start_s, 1),
+            "phases_s": lifecycle.phases_s,
+            "start_cache": self._start_cache.result.outcome,
+            "in_flight": lifecycle.in_flight,
+            "reason": why_not,
+        }
+        return json_answer(document, 200 if why_not is None else 503)
 
 
-def _bad_request(request: Request, message: str, status: int = 400) -> Response:
-    where = f"{request.method} {request.url.path}"
-    return JSONResponse({"error": {"code": "bad_request", "message": f"{where}: {message}"}}, status)
+def _bad_request(exchange: Exchange, message: str, status: int = 400) -> Answer:
+    where = f"{exchange.request.method} {exchange.request.path}"
+    return json_answer({"error": {"code": "bad_request", "message": f"{where}: {message}"}}, status)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 
-from starlette.routing import BaseRoute, Match
-from starlette.types import Receive, Scope, Send
+from starlette.routing import BaseRoute
 
 from dragoman_contract.routing import GLOSSARIES_HEADER, ROUTER_HEADER
-from dragoman_http.bodies import ClientGoneError, read_body
 from dragoman_http.exchange import Exchange
 from dragoman_protocols.calls import Events, Results, Translate, TranslateFile
 from dragoman_protocols.chat import Chat
 from dragoman_protocols.detection import detect
-from dragoman_protocols.endpoints import Endpoint, Kind
-from dragoman_protocols.errors import CapacityError, RequestError
+from dragoman_protocols.endpoints import Kind
+from dragoman_protocols.errors import CapacityError
 from dragoman_protocols.files import MAX_FILE_BYTES
 from dragoman_protocols.languages import Pair
 from dragoman_protocols.messages import Answer, Request
@@ -42,6 +41,7 @@ from dragoman_service.http.documents import (
 )
 from dragoman_service.http.files import ReadFile, read_file
 from dragoman_service.http.glossaries import GlossaryTerms
+from dragoman_service.http.routes import Defect, PodRoute
 
 MAX_CONCURRENT_REQUESTS = 8
 """Of one call: each may have many texts in the engine at once."""
@@ -106,28 +106,6 @@ class TranslationWork(Work):
         yield events.end()
 
 
-class ApiRoute(BaseRoute):
-    """The route of one path of the APIs, for all endpoints that share it and in all methods: an ASGI endpoint.
-
-    Args:
-        path: The path.
-        serve: Answers a request for it.
-    """
-
-    def __init__(self, path: Path, serve: Callable[[Path, Scope, Receive, Send], Awaitable[None]]) -> None:
-        self.path, self._serve = path, serve
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Whether a request has the path; its method is checked where the error can be in the API's format."""
-        if scope["type"] == "http" and self.path.variables(scope["path"].rstrip("/")) is not None:
-            return Match.FULL, {}
-        return Match.NONE, {}
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        await self._serve(self.path, scope, receive, send)
-
-
 class Endpoints:
     """Answers the requests for the endpoints of all APIs, and those for unknown paths.
 
@@ -148,41 +126,20 @@ class Endpoints:
         self._uploads = asyncio.Semaphore(MAX_CONCURRENT)
         self._apart = ThreadPoolExecutor(MAX_APART, thread_name_prefix="file")
 
-    def routes(self) -> list[BaseRoute]:
-        """The routes of all paths: those that translate first, then templates, longest first."""
+    def routes(self, defect: Defect) -> list[BaseRoute]:
+        """The routes of all paths: those that translate first, templates last, longest first."""
         exact = [path for path in PATHS if path.exact is not None]
         exact.sort(key=lambda path: all(each.kind is not Kind.TRANSLATE for each in path.candidates))
-        return [ApiRoute(path, self._serve) for path in (*exact, *TEMPLATES)]
+        return [PodRoute(path, partial(self._answer, path), defect) for path in (*exact, *TEMPLATES)]
 
-    async def unknown(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request for a path that no route has, in the format of the nearest API."""
-        await self._serve(None, scope, receive, send)
+    async def unknown(self, exchange: Exchange) -> Answer:
+        """Refuse a request for a path that no route has.
 
-    async def _serve(self, path: Path | None, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope["method"], scope["path"], scope["query_string"], scope["headers"])
-        request.scheme = scope.get("scheme", "http")
-        self._record_router(request)
-        exchange = Exchange(request, scope, receive, send)
-        answer: Answer | None
-        try:
-            if path is None:
-                raise unknown_path(request.path)
-            endpoint = path.endpoint(request)
-            if path.exact is None:
-                request.variables = path.variables(request.path.rstrip("/")) or {}
-            exchange.set_endpoint(endpoint)
-            answer = await self._answer(exchange, endpoint)
-        except RequestError as error:
-            answer = exchange.refused(error)
-        except ClientGoneError:
-            return
-        except Exception:
-            defect = self._answering.accounting.defect()
-            if exchange.started:
-                raise
-            answer = exchange.refused(defect)
-        if answer is not None:
-            await exchange.answer(answer)
+        Raises:
+            UnknownPathError: Always.
+        """
+        self._record_router(exchange.request)
+        raise unknown_path(exchange.request.path)
 
     def _record_router(self, request: Request) -> None:
         router = request.header(ROUTER)
@@ -191,18 +148,21 @@ class Endpoints:
         else:
             self._lifecycle.routers.record_direct()
 
-    async def _answer(self, exchange: Exchange, endpoint: Endpoint) -> Answer | None:
+    async def _answer(self, path: Path, exchange: Exchange) -> Answer | None:
         """The answer; None where it was sent, or the client disconnected."""
         request = exchange.request
+        self._record_router(request)
+        endpoint = path.endpoint(request)
+        exchange.set_endpoint(endpoint)
         match endpoint.kind:
             case Kind.RESPOND | Kind.DETECT:
-                request.body = await read_body(exchange.receive, self._answering.max_body_bytes)
+                request.body = await exchange.read_body(self._answering.max_body_bytes)
                 # In a thread: detecting languages, and naming them, takes milliseconds.
                 return await asyncio.to_thread(self._responded, exchange)
             case Kind.GLOSSARIES | Kind.DOCUMENT:
                 assert endpoint.handle is not None
                 handle = endpoint.handle
-                request.body = await read_body(exchange.receive, self._answering.max_body_bytes)
+                request.body = await exchange.read_body(self._answering.max_body_bytes)
                 answered = await in_thread_if_long(len(request.body), lambda: handle(request))
                 if endpoint.kind is Kind.GLOSSARIES:
                     return await answered(self._glossaries.store)
@@ -250,7 +210,7 @@ class Endpoints:
             if not exchange.endpoint.in_background:
                 return await self._for_files.translate(exchange, lambda _: work())
             request, api = exchange.request, exchange.endpoint.api.name
-            request.body = await read_body(exchange.receive, self._max_file_bytes)
+            request.body = await exchange.read_body(self._max_file_bytes)
             call, file = await self._file(exchange)
             document = new_document(api, call, request)
             return call.render(await self._background.start(document, file, request))

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-from fastapi import Request, Response
-from fastapi.responses import JSONResponse, StreamingResponse
 from prometheus_client import CollectorRegistry, Counter
 from pydantic import SecretStr
 
 from dragoman_contract.http import START_CACHE_SIGNATURE
+from dragoman_http.exchange import Exchange
+from dragoman_protocols.messages import Answer, json_answer
 from dragoman_service.engine.devices import gpu_facts
 from dragoman_service.engine.protocol import Phase
 from dragoman_service.engine.threads import in_daemon_thread
@@ -21,7 +20,7 @@ from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.metric_definitions import START_CACHE, START_CACHE_SERVED
 from dragoman_service.settings import Settings
 from dragoman_service.start_cache.archive import contents
-from dragoman_service.start_cache.exchange import StartCache
+from dragoman_service.start_cache.exchange import Archive, StartCache
 from dragoman_service.start_cache.identity import cpu_facts, facts_of, key_of
 from dragoman_service.start_cache.taking import Outcome, Result
 
@@ -95,10 +94,10 @@ class StartCacheExchange:
         level = logging.WARNING if unusual else logging.INFO
         log.log(level, "start cache of a sibling: %s after %.1f s. %s", result.outcome, result.seconds, what)
 
-    async def serve(self, request: Request, key: str) -> Response:
+    async def serve(self, exchange: Exchange) -> Answer | None:
         """Answer `GET /start-cache/KEY`: 200, 404 if this pod has nothing for it, 503 while it serves others."""
-        cache = self._cache
-        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        cache, key = self._cache, exchange.request.variables["key"]
+        token = (exchange.request.text_header("Authorization") or "").removeprefix("Bearer ")
         if cache is None or self._lifecycle.phase is not Phase.READY or not cache.may_have(key, token):
             return _refusal(404, "no start cache for this key")
         if self._serving >= MAX_SERVED:
@@ -106,34 +105,35 @@ class StartCacheExchange:
         self._serving += 1
         try:
             archive = await in_daemon_thread(cache.archive)
-        except BaseException as error:
-            self._serving -= 1
-            if not isinstance(error, OSError):
-                raise
+            if archive is not None:
+                await self._send(exchange, archive, cache.root)
+                return None
+        except OSError:
             # A file that was listed is gone: vLLM replaces files of its caches.
-            return _refusal(404, "no start cache for this key")
-        if archive is None:
+            if exchange.started:
+                raise
+        finally:
             self._serving -= 1
-            return _refusal(404, "no start cache for this key")
-        head = archive.manifest
-        parts = contents(cache.root, archive.entries)
+        return _refusal(404, "no start cache for this key")
 
-        async def body() -> AsyncIterator[bytes]:
-            try:
-                yield head
-                while part := await asyncio.to_thread(_next, parts):
-                    yield part
-                self._served.inc()
-            finally:
-                self._serving -= 1
+    async def _send(self, exchange: Exchange, archive: Archive, root: Path) -> None:
+        headers = [
+            (b"content-type", b"application/octet-stream"),
+            (b"content-length", b"%d" % archive.total_bytes),
+            (START_CACHE_SIGNATURE.lower().encode(), archive.signature.encode()),
+        ]
+        await exchange.start(200, headers)
+        if exchange.request.method == "HEAD":
+            await exchange.send(b"", more=False)
+            return
+        await exchange.send(archive.manifest, more=True)
+        parts = contents(root, archive.entries)
+        while not exchange.is_gone and (part := await asyncio.to_thread(next, parts, b"")):
+            await exchange.send(part, more=True)
+        if not exchange.is_gone:
+            await exchange.send(b"", more=False)
+            self._served.inc()
 
-        headers = {"Content-Length": str(archive.total_bytes), START_CACHE_SIGNATURE: archive.signature}
-        return StreamingResponse(body(), headers=headers, media_type="application/octet-stream")
 
-
-def _next(parts: Iterator[bytes]) -> bytes:
-    return next(parts, b"")
-
-
-def _refusal(status: int, message: str) -> Response:
-    return JSONResponse({"error": {"code": "no_start_cache", "message": message}}, status)
+def _refusal(status: int, message: str) -> Answer:
+    return json_answer({"error": {"code": "no_start_cache", "message": message}}, status)
