@@ -3,8 +3,6 @@
 Profiles of hypothesis: `check` and `test` try the same examples in every run; `search` draws new ones.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Generator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scripted pods that share a GPU: all requests are answered, and a request that waits for a turn is the slower one."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

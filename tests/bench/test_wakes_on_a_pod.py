@@ -1,7 +1,5 @@
 """Rounds with a scripted pod: that every value is there, and that a request to a sleeping pod is the slower one."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

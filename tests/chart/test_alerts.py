@@ -1,7 +1,5 @@
 """Each alert is raised by made series, and by none of those beside them; each has what a responder needs."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The router outside of the cluster: Ingress, HTTPRoute, and the keys that it requires then; `helm test`."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

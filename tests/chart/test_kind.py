@@ -1,7 +1,5 @@
 """`make kind`, as far as it can be judged without Docker: it builds, loads and names what the chart runs."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

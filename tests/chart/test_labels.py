@@ -1,7 +1,5 @@
 """Labels and annotations that come from several values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

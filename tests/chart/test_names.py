@@ -1,7 +1,5 @@
 """Names that YAML would read as something else than a string."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

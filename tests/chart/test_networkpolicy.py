@@ -1,7 +1,5 @@
 """What may connect to operator and routers, and what they may reach."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

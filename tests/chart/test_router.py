@@ -1,7 +1,5 @@
 """The router's part of the chart."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

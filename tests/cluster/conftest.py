@@ -1,7 +1,5 @@
 """Clusters of our own for tests: one per kind of API and session, in a temporary directory, on free ports."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator

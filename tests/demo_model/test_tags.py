@@ -1,7 +1,5 @@
 """Inline tags in the texts that the demo model is trained on."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

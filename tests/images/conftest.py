@@ -3,8 +3,6 @@
 DRAGOMAN_IMAGE_STORE names a folder that keeps base image and images between runs; by default nothing is kept.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -1,7 +1,5 @@
 """Each image holds its part, the contract and the command; and of the distributions only what it needs."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

@@ -1,7 +1,5 @@
 """The images as the pods run them: read-only, as user 65532, without capabilities."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

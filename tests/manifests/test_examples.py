@@ -1,7 +1,5 @@
 """What the examples need is created by the example itself, or by a command that the documentation gives."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 After a change that is meant, `GOLDEN=write pytest tests/manifests` writes the expectations anew.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Nothing of Dragoman may be installed there. Everything that the tests make is re
 theirs, with the Pod Security level `restricted`.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The life of a release on a real cluster, step by step, with requests under way that may not fail."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Chromium, for tests of the web page."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

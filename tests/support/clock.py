@@ -1,7 +1,5 @@
 """A clock that stands still until a test moves it."""
 
-from __future__ import annotations
-
 
 class Clock:
     """Seconds since any moment, as `time.monotonic` and `time.time` give them."""

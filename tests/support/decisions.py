@@ -1,7 +1,5 @@
 """Builders for the autoscaler's tests: a policy, a deployment's samples, and a clock that ticks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

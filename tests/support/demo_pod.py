@@ -1,7 +1,5 @@
 """The pod with vLLM that tests share: it starts once in a session, and its end is checked as well."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Builders for the operator's tests: an object as a user writes it, and what the cluster stores for it."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

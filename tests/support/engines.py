@@ -1,7 +1,5 @@
 """The scripted engine with answers that a test defines, and a record of what was generated."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """`--failed-to=FILE` writes which tests failed, for `.ci/targets.py`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`dragoman fetch` as a process, with nothing of this environment that would reach a store."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

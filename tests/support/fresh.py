@@ -1,7 +1,5 @@
 """A cluster as its administrator sees it: helm, objects, and what became of them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -1,7 +1,5 @@
 """An HTTP server in a thread, whose responses a handler decides."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

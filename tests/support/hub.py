@@ -1,7 +1,5 @@
 """A hub on loopback with the requests of Hugging Face that huggingface_hub makes: metadata, ranges, LFS, tokens."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import threading

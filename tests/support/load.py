@@ -1,7 +1,5 @@
 """Requests that are sent to a Service, a router or a pod, and counted."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable

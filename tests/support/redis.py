@@ -1,7 +1,5 @@
 """A Redis server on a free port of this machine, and a proxy before it that can be cut off, or lose answers."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import shutil

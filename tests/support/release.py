@@ -1,7 +1,5 @@
 """A release of the chart on a real cluster, and one TranslationDeployment `demo` in it."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Container, Iterator

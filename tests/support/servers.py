@@ -5,8 +5,6 @@ Scripted pods and routers are forked from a process that has imported them, and 
 its own rules.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

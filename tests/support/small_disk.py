@@ -1,7 +1,5 @@
 """A file system that is full after some MiB, mounted where nothing but its own process and its users see it."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager

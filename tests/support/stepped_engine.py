@@ -1,7 +1,5 @@
 """A pod that works in steps, as vLLM does, on a clock of its own: to hold the simulator against."""
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import math

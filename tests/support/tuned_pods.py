@@ -1,7 +1,5 @@
 """An engine of a given pace under a given load, by its counters: closed loop, a sample every five seconds."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field

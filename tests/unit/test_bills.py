@@ -1,7 +1,5 @@
 """Software bills of materials of what the images install (`make sbom`)."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import subprocess

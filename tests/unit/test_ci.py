@@ -1,7 +1,5 @@
 """`.ci/targets.py`: what is run once more, what is flaky, and when the run fails."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import subprocess

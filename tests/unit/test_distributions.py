@@ -1,7 +1,5 @@
 """Each folder's pyproject.toml against what its code imports, what the images copy and what the lock holds."""
 
-from __future__ import annotations
-
 import ast
 import importlib.metadata
 import re

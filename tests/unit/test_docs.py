@@ -1,7 +1,5 @@
 """The documentation agrees with the code: generated pages, manifests, command lines, reasons of conditions, links."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -1,7 +1,5 @@
 """`make search` draws new examples; `make check` and `make test` repeat theirs."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

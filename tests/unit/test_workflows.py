@@ -1,7 +1,5 @@
 """The workflows of GitHub Actions, as far as they can be judged without it: they have not been run."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What comes before a body is bounded, in the pod as in the router: an endless head costs no memory and no time."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The fleet view in Chromium: at routers before scripted pods, for those who may see it."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

@@ -1,7 +1,5 @@
 """The web page in Chromium: what people do with it, at a pod and at a router."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

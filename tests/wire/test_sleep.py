@@ -1,7 +1,5 @@
 """A pod whose engine sleeps: ready all the time, woken by requests alone, and nothing is lost."""
 
-from __future__ import annotations
-
 import json
 import signal
 import socket

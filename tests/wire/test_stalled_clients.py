@@ -1,7 +1,5 @@
 """A client that does not read its answer is disconnected by the pod, and its generation ends."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

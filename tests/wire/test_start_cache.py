@@ -1,7 +1,5 @@
 """Two pods of one deployment: the second one takes the first one's start cache, with a scripted engine."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A pod with vLLM, compiled on the CPU, starts with what an earlier one has compiled."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

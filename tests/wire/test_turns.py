@@ -1,7 +1,5 @@
 """Pods that share a GPU are awake in turn, by a real Redis; the scripted engines fail where two are awake."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import threading

@@ -1,7 +1,5 @@
 """Clusters in which nothing is installed yet: the chart brings the CRD, and its operator may watch everything."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The commands for people against what the chart installs: operator, router, and two engines."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -2,8 +2,6 @@
 strict validation. A kube-apiserver has the schemas of its OpenAPI and its own rules, the embedded API those of the
 package `kubernetes`."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 """The chart as its users meet it: install, upgrade, uninstall, install again. A real API server also enforces
 the roles that it installs."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A real API server enforces the roles itself (test_helm_install.py runs there too
 grant on any API, and also a grant that nothing needs.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 import subprocess

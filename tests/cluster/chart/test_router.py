@@ -1,7 +1,5 @@
 """The router as the chart installs it, with the rights that the chart gives it; a real API server enforces them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

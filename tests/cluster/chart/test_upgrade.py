@@ -1,7 +1,5 @@
 """`helm upgrade` to another release of the operator and the router, while requests run."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """An API server that is killed: it comes back with all it held, and nothing that runs has to."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

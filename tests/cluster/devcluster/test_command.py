@@ -1,7 +1,5 @@
 """`dragoman devcluster`: what a person types, and what is left afterwards."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Containers on the local cluster's node: processes that start, fail, are probed and end as a kubelet has it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

@@ -1,7 +1,5 @@
 """Deployments on the local cluster: rollouts as Kubernetes does them."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

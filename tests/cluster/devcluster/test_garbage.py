@@ -1,7 +1,5 @@
 """What belongs to what is deleted goes too, on the local cluster."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """The local node as a whole: GPUs, the pods' credentials, and that nothing outlives it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """Services on the local cluster: a loopback address each, leading to the pods that are ready."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

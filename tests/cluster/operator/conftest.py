@@ -1,7 +1,5 @@
 """Operators as processes of their own, so that they can be killed and frozen, and objects for them to work on."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

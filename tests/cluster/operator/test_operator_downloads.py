@@ -1,7 +1,5 @@
 """Downloads that fail: the reason is in `Degraded` within 30 s of the failure; stores speak their real protocols."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

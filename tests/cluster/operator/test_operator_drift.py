@@ -1,7 +1,5 @@
 """Foreign changes of children are reverted; without changes nothing is written."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

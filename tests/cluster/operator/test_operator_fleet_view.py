@@ -1,7 +1,5 @@
 """The router's fleet view in Chromium, while the operator scales a deployment under a burst."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator

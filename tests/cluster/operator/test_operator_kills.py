@@ -1,7 +1,5 @@
 """The operator killed at random points of rollouts: it converges, and loses and doubles nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """From apply to a translation, through edits, to nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

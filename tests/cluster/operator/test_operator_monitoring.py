@@ -1,7 +1,5 @@
 """Every query of dashboards and alerts finds data in a real Prometheus that scrapes an operator, a router and pods."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Operators that end, freeze, double or lose the API server."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import signal

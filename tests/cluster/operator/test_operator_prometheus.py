@@ -1,7 +1,5 @@
 """The same decisions from a real Prometheus as from the pods; without it replicas stay."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from collections.abc import Iterator

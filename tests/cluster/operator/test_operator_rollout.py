@@ -1,7 +1,5 @@
 """Rollouts on a node whose GPUs are all taken."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Replicas follow the load, and each has a single writer."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -1,7 +1,5 @@
 """The Service of a TranslationDeployment without a router: no request is lost in a rollout and a scale-down."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from collections import Counter

@@ -1,7 +1,5 @@
 """`dragoman simulate --from-deployment` with an object of a cluster and the metrics of its pod."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

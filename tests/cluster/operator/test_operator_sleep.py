@@ -1,7 +1,5 @@
 """Deployments whose replicas sleep: while they are idle, or while another has its turn on the same GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path

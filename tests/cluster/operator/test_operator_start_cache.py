@@ -1,7 +1,5 @@
 """The second pod of a deployment takes the first one's start cache, through the deployment's Service."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

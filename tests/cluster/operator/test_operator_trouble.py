@@ -1,7 +1,5 @@
 """Failures are in the object's conditions, and running pods go on."""
 
-from __future__ import annotations
-
 import pytest
 from kubernetes.aio.client.exceptions import ApiException
 

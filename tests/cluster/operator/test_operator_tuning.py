@@ -1,7 +1,5 @@
 """A maxNumSeqs that fits what the pods measure is recommended."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

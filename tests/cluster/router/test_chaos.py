@@ -1,7 +1,5 @@
 """The router in a cluster where everything is replaced, killed or cut off: no request is lost or answered wrongly."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

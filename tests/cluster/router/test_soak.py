@@ -1,7 +1,5 @@
 """The soak, short: every kind of fault while the operator scales, and nothing lost, wrong or left over."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -4,8 +4,6 @@ For pods and routers alike: what is sent is what a client sends. `values` has th
 files that they are put into.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping

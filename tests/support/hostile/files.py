@@ -1,7 +1,5 @@
 """Files of every kind that is translated, with a given content: pure."""
 
-from __future__ import annotations
-
 import io
 import re
 import zipfile

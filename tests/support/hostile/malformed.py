@@ -1,7 +1,5 @@
 """Requests of clients that mean harm, or know no better: broken, smuggled, oversized, mislabelled."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import Callable

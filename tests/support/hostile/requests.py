@@ -1,7 +1,5 @@
 """HTTP requests with a given value in one position: pure."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ value costs, from one size to its double, tells a linear parser from a quadratic
 expressions: `<a( a=b)*` is `<a`, then ` a=b` as often as fits.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

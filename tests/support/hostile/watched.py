@@ -6,8 +6,6 @@ A task on the loop ticks every millisecond. CPU time between two ticks is what k
 its own, or a thread that had the interpreter's lock. A clock would count other processes of a busy machine too.
 """
 
-from __future__ import annotations
-
 import asyncio
 import mmap
 import struct

@@ -1,7 +1,5 @@
 """The load of the runs with faults: its counts, its texts, and the work of the engines."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 import pytest

@@ -1,7 +1,5 @@
 """A client of two routers: wrong answers, retries, deadlines, slow reading."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable

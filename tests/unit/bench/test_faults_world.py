@@ -1,7 +1,5 @@
 """The world of the runs with faults: what may be done to which pod."""
 
-from __future__ import annotations
-
 import datetime
 
 from faults.world import staying

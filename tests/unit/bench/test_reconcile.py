@@ -1,7 +1,5 @@
 """`dragoman bench reconcile`: the calls of an audit log, and the table."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

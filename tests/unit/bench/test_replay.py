@@ -1,7 +1,5 @@
 """The replay of `dragoman bench replay`: arrivals, the open loop, and the comparison."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The soak's decisions: which fault comes when, whether a process grows, what is counted."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

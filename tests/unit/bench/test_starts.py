@@ -1,7 +1,5 @@
 """Measurements of starts: their order, their budget, and the table."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman_bench.starts.figures import (

@@ -1,7 +1,5 @@
 """The demo's burst: what it sends, says and waits for, and which requests are counted as lost."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 from typing import Any

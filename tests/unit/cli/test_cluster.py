@@ -1,7 +1,5 @@
 """The demo on a cluster that is not the local one: its Service is reached through the API server's proxy."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Each module can be imported by itself, whichever is imported first."""
 
-from __future__ import annotations
-
 from graphlib import CycleError, TopologicalSorter
 
 import grimp

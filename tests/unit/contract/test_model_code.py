@@ -1,7 +1,5 @@
 """Which arguments of vLLM run code."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

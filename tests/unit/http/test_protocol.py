@@ -1,7 +1,5 @@
 """What a request learns of its connection, over a real one."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager

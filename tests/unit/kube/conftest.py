@@ -1,7 +1,5 @@
 """An API server with one collection, whose responses a test decides."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,7 +1,5 @@
 """What the client sends for each verb, and which error each response becomes."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import json

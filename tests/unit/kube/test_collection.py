@@ -1,7 +1,5 @@
 """What a collection keeps of events, lists and own writes, and what its listeners are notified of."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

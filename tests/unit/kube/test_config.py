@@ -1,7 +1,5 @@
 """How the cluster and the own namespace are found."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

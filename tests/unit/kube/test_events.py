@@ -1,7 +1,5 @@
 """Events: one object per message, which counts up."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A list-watch with its cache, against an API server that fails in the ways in which real ones do."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Ownership of fields, from create to apply."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dragoman_kube.objects import as_applied

@@ -1,7 +1,5 @@
 """The mirror of the API's objects: what is followed, and own writes."""
 
-from __future__ import annotations
-
 import asyncio
 
 from dragoman_kube.client import Listing

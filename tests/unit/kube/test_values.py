@@ -1,7 +1,5 @@
 """Quantities, times and fields of objects."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """The work queue: one reconciliation per key at a time, deduplication, delays and backoff."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """`dragoman images`: what an installation needs."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

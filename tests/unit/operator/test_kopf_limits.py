@@ -3,8 +3,6 @@
 A test that fails after an update of kopf names the part of the operator that depends on what changed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

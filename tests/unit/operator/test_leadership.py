@@ -1,7 +1,5 @@
 """Of several candidates one leads, even if they miss events: with an API server in memory and a clock of our own."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import random

@@ -1,7 +1,5 @@
 """Which operator may acquire the Lease; clocks of other machines are not compared."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

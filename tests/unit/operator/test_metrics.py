@@ -1,7 +1,5 @@
 """What the operator exports of each object: its conditions, replicas and GPUs."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

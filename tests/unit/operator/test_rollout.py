@@ -1,7 +1,5 @@
 """Whether a rollout surges or lets an old pod go first, and when it goes back."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from datetime import datetime, timedelta

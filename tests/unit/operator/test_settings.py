@@ -1,7 +1,5 @@
 """Settings: flags before environment, unknown names refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

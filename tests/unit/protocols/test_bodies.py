@@ -1,7 +1,5 @@
 """JSON bodies: what is wrong with them, in words; and what a router reads of them."""
 
-from __future__ import annotations
-
 import json
 from enum import StrEnum
 from typing import Annotated, Literal

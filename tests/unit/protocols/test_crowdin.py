@@ -1,7 +1,5 @@
 """Requests of Crowdin's module `custom-mt`, from its documentation and from the package that answers them in Node."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

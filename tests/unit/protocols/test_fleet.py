@@ -1,7 +1,5 @@
 """The answer of `/fleet`, from what a router has."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

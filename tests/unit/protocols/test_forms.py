@@ -1,7 +1,5 @@
 """Forms and queries: the fields that urllib would find, at a bounded cost."""
 
-from __future__ import annotations
-
 from urllib.parse import parse_qsl, urlencode
 
 import pytest

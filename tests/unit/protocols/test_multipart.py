@@ -1,7 +1,5 @@
 """Forms with a file: the fields are found wherever they are, and no bytes bring the reader down."""
 
-from __future__ import annotations
-
 import random
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """OpenAI's API: what its requests ask for, and what it answers."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

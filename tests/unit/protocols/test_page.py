@@ -1,7 +1,5 @@
 """The web page as values: its files, and the headers that they are answered with."""
 
-from __future__ import annotations
-
 import re
 from importlib.resources import files
 from pathlib import Path

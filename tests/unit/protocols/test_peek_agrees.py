@@ -1,7 +1,5 @@
 """What a router peeks in a request is what the pod reads in it: for every API, over likely and hostile requests."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from contextlib import suppress

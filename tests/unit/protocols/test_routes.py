@@ -1,7 +1,5 @@
 """Which endpoint a request is for, and every error in every API's shape."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Clients by address."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman_router.access.addresses import MAX_CHARS, client_of

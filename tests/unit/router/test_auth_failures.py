@@ -1,7 +1,5 @@
 """Failed attempts by address, and who goes on beyond their rate."""
 
-from __future__ import annotations
-
 import pytest
 from tests.support.clock import Clock
 

@@ -1,7 +1,5 @@
 """Busy polling keeps a loop awake for its time, and no longer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from dragoman_router.http.busy_polling import BusyPolling

@@ -1,7 +1,5 @@
 """The characters that a replica's answer is charged for."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

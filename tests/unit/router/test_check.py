@@ -1,7 +1,5 @@
 """What `dragoman check` says of each TranslationDeployment."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

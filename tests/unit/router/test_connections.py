@@ -1,7 +1,5 @@
 """Connections to replicas: a response is that of its request."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

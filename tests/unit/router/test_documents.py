@@ -1,7 +1,5 @@
 """Which replica has a document."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

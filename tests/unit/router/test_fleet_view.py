@@ -1,7 +1,5 @@
 """The fleet view as values: what is read of a deployment, what is kept of it, and who may see it."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

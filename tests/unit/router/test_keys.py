@@ -1,7 +1,5 @@
 """API keys and what they may do."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from random import Random

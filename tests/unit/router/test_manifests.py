@@ -1,7 +1,5 @@
 """Objects of the Kubernetes API, read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Series of deployments, and the characters that cost is divided by."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

@@ -1,7 +1,5 @@
 """Glossaries belong to the caller who created them; those without an owner to all."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """How many requests may wait is what the replicas answer in time, once that is known."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman_router.fleet.queue import FairQueue, QueuedRequest, QueueLimits

@@ -1,7 +1,5 @@
 """Endpoints found by method, path and body; errors in the format of the API."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from typing import Any

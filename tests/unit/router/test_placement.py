@@ -1,7 +1,5 @@
 """Which deployments may answer a request that needs several pairs."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman_contract.languages import Languages

@@ -1,7 +1,5 @@
 """A request that waits for a replica takes no slot that it does not give back, whichever way its wait ends."""
 
-from __future__ import annotations
-
 import asyncio
 from random import Random
 from typing import Any

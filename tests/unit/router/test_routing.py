@@ -1,7 +1,5 @@
 """Where a request goes: properties of the pure decisions."""
 
-from __future__ import annotations
-
 import random
 import time
 from dataclasses import dataclass

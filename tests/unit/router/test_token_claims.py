@@ -1,7 +1,5 @@
 """Tokens of any bytes, keys of any kind, and what verifying costs."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """Periods, accounts without shared state, and batches of usage."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import logging

@@ -1,7 +1,5 @@
 """A chat as work for the engine."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

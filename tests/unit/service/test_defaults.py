@@ -1,7 +1,5 @@
 """Defaults of a device."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """An exception that the pod does not foresee: logged, counted, answered in the API's own error format."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Admission counts the generations that the engine starts, by every API and operation; one request's bound holds."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator

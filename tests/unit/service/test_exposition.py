@@ -1,7 +1,5 @@
 """What `/metrics` shows, and what it would be wrong to show."""
 
-from __future__ import annotations
-
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 
 from dragoman_service.engine.vllm.engine import BY_TOKEN

@@ -1,7 +1,5 @@
 """Documents are kept until they are fetched, for a while and up to a size."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -6,8 +6,6 @@ its client, some are refused for load, some fail, and the rest are translated. W
 growth: it fills caches and counters.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import json

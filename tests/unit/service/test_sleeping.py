@@ -1,7 +1,5 @@
 """The engine sleeps only while nothing is generated, and every generation finds it awake."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Builders for the simulator's tests."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

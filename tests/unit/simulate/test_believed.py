@@ -1,7 +1,5 @@
 """The simulator against a pod that works in steps: calibrated by its metrics under bursts, then other bursts."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from typing import Any

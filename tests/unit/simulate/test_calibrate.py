@@ -1,7 +1,5 @@
 """A table of speeds from a pod's metrics: what is known of the pod is found again."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

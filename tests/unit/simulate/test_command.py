@@ -1,7 +1,5 @@
 """`dragoman simulate` as a user runs it."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

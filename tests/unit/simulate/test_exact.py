@@ -1,7 +1,5 @@
 """The fleet request by request, against what can be computed by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman_simulate.exact import Arrival, served_by

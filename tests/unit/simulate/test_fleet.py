@@ -1,7 +1,5 @@
 """The fluid fleet: against what can be reckoned by hand, and against the exact one, request by request."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

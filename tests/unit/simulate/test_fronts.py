@@ -1,7 +1,5 @@
 """Each rule swept over its own knob, and compared at each budget."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

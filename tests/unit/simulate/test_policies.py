@@ -1,7 +1,5 @@
 """The rules of the peers: the numbers of their documentation."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman_simulate.policies.hpa import (

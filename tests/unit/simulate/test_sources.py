@@ -1,7 +1,5 @@
 """Where metrics are read."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

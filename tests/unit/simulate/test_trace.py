@@ -1,7 +1,5 @@
 """Reading traces: valid lines, and the errors for others."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

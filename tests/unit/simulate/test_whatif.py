@@ -1,7 +1,5 @@
 """What other sizes of a deployment would cost."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman_simulate.errors import SimulateError

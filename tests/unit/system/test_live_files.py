@@ -1,7 +1,5 @@
 """Files that are read again under a running router: content that cannot be used leaves the previous one in force."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable

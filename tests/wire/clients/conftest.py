@@ -5,8 +5,6 @@ them runs twice, with `pod` and with `router` in its name. `start_scripted` is f
 they load or are full, where a router queues; they have a quota and glossaries of their own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path

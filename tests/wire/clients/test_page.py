@@ -1,7 +1,5 @@
 """The web page, as a browser gets it from a pod and from a router."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

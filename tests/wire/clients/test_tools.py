@@ -1,7 +1,5 @@
 """Requests of translators' tools, as their sources make them; `docs/how-to/tools.md` names the versions."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

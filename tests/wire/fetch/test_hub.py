@@ -1,7 +1,5 @@
 """`dragoman fetch` from a hub on loopback, with huggingface_hub as it is installed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """`dragoman fetch` from moto's S3 server, with boto3."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os

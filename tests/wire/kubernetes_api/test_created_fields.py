@@ -1,7 +1,5 @@
 """Fields of created objects that a later apply leaves out, on every API server there is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dragoman_kube.client import KubeClient

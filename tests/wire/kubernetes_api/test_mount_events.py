@@ -1,7 +1,5 @@
 """The operator's watch of Events about volumes, on every API server there is."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

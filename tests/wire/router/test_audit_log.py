@@ -1,7 +1,5 @@
 """The audit log has a line for each request, also for each that failed, and never a text or a key."""
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import io

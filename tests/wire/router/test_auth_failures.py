@@ -1,7 +1,5 @@
 """A client that guesses keys is limited in the words of its API; others at its address go on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

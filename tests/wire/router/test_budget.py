@@ -1,7 +1,5 @@
 """One budget: overload behind several routers ends in a translation or in 503 with Retry-After, in time."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from typing import Any

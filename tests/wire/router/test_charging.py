@@ -1,7 +1,5 @@
 """A key is charged for what was translated, by every API and operation, and for nothing that was refused."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

@@ -1,7 +1,5 @@
 """`dragoman router` as a process: its start, its words, TLS, and its end."""
 
-from __future__ import annotations
-
 import asyncio
 import datetime
 import signal

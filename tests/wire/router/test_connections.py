@@ -1,7 +1,5 @@
 """The number of clients' connections is bounded, and a client beyond it learns why."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

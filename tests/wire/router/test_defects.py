@@ -1,7 +1,5 @@
 """An exception that the router does not foresee: logged, counted, answered in the API's own error format."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

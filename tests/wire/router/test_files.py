@@ -1,7 +1,5 @@
 """Files through routers: at any of them, a document is found in the one pod that has it."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import itertools

@@ -1,7 +1,5 @@
 """Hostile and broken clients: each gets an answer or a closed connection, at no cost for others."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

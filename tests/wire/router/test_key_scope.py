@@ -1,7 +1,5 @@
 """A key, or a token, that may use some deployments alone: for it there are no others."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

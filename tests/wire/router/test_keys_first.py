@@ -1,7 +1,5 @@
 """Where keys are required, they are checked before anything of a body is read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

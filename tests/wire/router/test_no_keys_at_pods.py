@@ -1,7 +1,5 @@
 """Keys never reach a pod, wherever a client put them, and whether or not they are required."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

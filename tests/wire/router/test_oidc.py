@@ -1,7 +1,5 @@
 """Bearer tokens of an issuer that serves its discovery document and keys on loopback."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import hmac

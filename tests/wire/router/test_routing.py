@@ -1,7 +1,5 @@
 """Routing by pair, name, language of the text and share; and what the router reports about it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

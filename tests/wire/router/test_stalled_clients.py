@@ -1,7 +1,5 @@
 """A client that does not read its answer is disconnected: it holds no slot, no memory and no replica's connection."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

@@ -3,8 +3,6 @@
 What is measured is CPU time of the loop's thread in one callback, which other work on the machine changes little.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

@@ -1,7 +1,5 @@
 """The client's address behind a proxy: in rates, the audit log, and what replicas get."""
 
-from __future__ import annotations
-
 import io
 import json
 from typing import Any

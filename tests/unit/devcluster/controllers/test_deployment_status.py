@@ -1,7 +1,5 @@
 """What a Deployment reports."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 from dragoman_devcluster.controllers.deployment_status import deadline_in_s, deployment_status

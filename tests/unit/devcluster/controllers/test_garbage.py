@@ -1,7 +1,5 @@
 """What has lost its owners."""
 
-from __future__ import annotations
-
 from dragoman_devcluster.controllers.garbage import without_owner
 
 THING = ("v1", "Thing")

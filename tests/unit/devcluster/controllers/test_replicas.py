@@ -1,7 +1,5 @@
 """Which pods a ReplicaSet creates and gives up."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

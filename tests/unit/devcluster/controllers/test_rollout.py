@@ -1,7 +1,5 @@
 """Which ReplicaSets a Deployment creates, scales and removes next."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

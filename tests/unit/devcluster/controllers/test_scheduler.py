@@ -1,7 +1,5 @@
 """Whether a pod fits on the node."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman_devcluster.controllers.scheduler import place, requested_devices, waits_for_node

@@ -1,7 +1,5 @@
 """Which pods a Service reaches, and where its local address leads."""
 
-from __future__ import annotations
-
 import pytest
 
 from dragoman_devcluster.controllers.endpoints import (

@@ -1,7 +1,5 @@
 """What a container becomes on this machine: command line, variables, paths, back-off, probes, last words."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """An API server that ends is started again, but not for ever."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import suppress
 from pathlib import Path

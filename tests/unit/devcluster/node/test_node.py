@@ -1,7 +1,5 @@
 """The node's own bookkeeping: addresses, GPUs, processes, who supervises, which API server."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import signal

@@ -1,7 +1,5 @@
 """A pod's phase and conditions."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 

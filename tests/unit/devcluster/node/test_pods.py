@@ -1,7 +1,5 @@
 """The life of a pod on the node, as far as the API's answers decide it."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Containers of `dragoman` that are forked: what they print, where, with which environment, status and end."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """A real API server's two processes, played by others: which of them is started when."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """What a volume shows of ConfigMaps and Secrets, and how it changes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The CRD has the models' fields, in the form and within the limits of Kubernetes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

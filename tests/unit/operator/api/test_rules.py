@@ -1,7 +1,5 @@
 """Rules on several fields: those of the API server and of the operator agree, with the same messages."""
 
-from __future__ import annotations
-
 import copy
 import functools
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Which pods may go is written, and seen, before some are taken away."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`examples/demo.yaml`: the pod that the demo's burst adds is removed, on machines of any speed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

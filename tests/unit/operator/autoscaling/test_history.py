@@ -1,7 +1,5 @@
 """The stored history, also from a status that was edited."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Replicas that are kept for bursts, by the objective."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

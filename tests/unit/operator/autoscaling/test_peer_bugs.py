@@ -1,7 +1,5 @@
 """One test for each bug of a peer that lies in what it computes; the issue or file stands in the name's docstring."""
 
-from __future__ import annotations
-
 import pytest
 from tests.support.decisions import make_clock
 

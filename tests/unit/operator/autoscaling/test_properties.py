@@ -1,7 +1,5 @@
 """What holds for every deployment that hypothesis can think of."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

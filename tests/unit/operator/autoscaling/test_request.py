@@ -1,7 +1,5 @@
 """A number that another client writes to spec.replicas in mode Internal."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

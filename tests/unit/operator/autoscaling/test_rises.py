@@ -1,7 +1,5 @@
 """Sudden rises of the arrivals, and what they were followed by."""
 
-from __future__ import annotations
-
 import pytest
 from tests.support.decisions import make_clock
 

@@ -1,7 +1,5 @@
 """When replicas are let go, and what keeps them."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """When more replicas are required, and how many."""
 
-from __future__ import annotations
-
 import pytest
 from tests.support.decisions import make_clock, make_policy
 

@@ -1,7 +1,5 @@
 """Reasons why pods are not ready, as sentences."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What counts as drift, and what Kubernetes does to every object without anyone's fault."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

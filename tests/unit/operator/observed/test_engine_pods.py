@@ -1,7 +1,5 @@
 """Pods as replicas: which count, how long they took to start, and what the decision is shown of them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Why pods wait for their volumes, by the kubelets' Events."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """HPA and KEDA: their metrics and targets."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

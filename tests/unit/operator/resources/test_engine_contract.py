@@ -1,7 +1,5 @@
 """What the operator writes, the engine pod understands."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The init container that downloads the model: when there is one, and what it is given."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from pathlib import Path

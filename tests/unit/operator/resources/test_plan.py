@@ -1,7 +1,5 @@
 """Which children are written, and which are left alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

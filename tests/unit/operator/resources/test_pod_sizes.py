@@ -1,7 +1,5 @@
 """Requests of engine pods, and limits of their volumes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -4,8 +4,6 @@ One peer compares only the model's URL and ignores an edited `maxNumSeqs` until 
 (vllm-project/production-stack, `deploymentNeedsUpdate`).
 """
 
-from __future__ import annotations
-
 import types
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """vLLM's metrics, under their names of today and of before."""
 
-from __future__ import annotations
-
 import pytest
 from prometheus_client.samples import Sample
 

@@ -1,7 +1,5 @@
 """What is tallied, what is missing, and that it stays small."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

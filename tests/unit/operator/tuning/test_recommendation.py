@@ -1,7 +1,5 @@
 """Which size is recommended, and what it is worth on measured tables."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Measuring and recommending; the state goes through the status after every step, as in a restart."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A request's translation memory through the whole core."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The lock of a model's folder, also on volumes without locks."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """What a failed download says where a store's message is passed on."""
 
-from __future__ import annotations
-
 from dragoman_service.download.errors import reason
 from dragoman_service.engine.vllm import failures
 from dragoman_service.engine.vllm.start_report import Failure

@@ -1,7 +1,5 @@
 """What the cache keeps of a model whose hub fails meanwhile, and what is taken from it without a hub."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json

@@ -1,7 +1,5 @@
 """Models of S3: what a store lists about files, and which states of a prefix stay in the cache."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The meter's numbers, and what becomes of other files once one has failed."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os

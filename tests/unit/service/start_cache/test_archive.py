@@ -1,7 +1,5 @@
 """The archive of a start cache: what a pod packs, and all that it refuses."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Taking a start cache from a sibling that is right, wrong, slow or away; a start goes on in each case."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The key of a start cache: equal for pods that can share, different for all others."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

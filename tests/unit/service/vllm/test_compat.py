@@ -1,7 +1,5 @@
 """Everything that the pod uses of vLLM below its public API exists in the installed release; what moves is noticed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path

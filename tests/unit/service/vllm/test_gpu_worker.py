@@ -1,7 +1,5 @@
 """vLLM's GPU worker with deferred graphs, without a GPU: the installed release has what it uses."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

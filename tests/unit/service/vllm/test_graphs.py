@@ -1,7 +1,5 @@
 """CUDA graphs in two parts, with a manager in place of vLLM's."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from collections.abc import Callable

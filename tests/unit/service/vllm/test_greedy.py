@@ -1,7 +1,5 @@
 """The shortcut for greedy steps in vLLM's sampler, with fakes for what needs a GPU."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

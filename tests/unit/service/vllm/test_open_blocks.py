@@ -1,7 +1,5 @@
 """The shortcut around the allocation of slots allocates what vLLM does."""
 
-from __future__ import annotations
-
 import random
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """The plugin of vLLM: one compilation of the sampling kernel serves all requests."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from importlib.metadata import entry_points

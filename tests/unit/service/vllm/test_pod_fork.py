@@ -1,7 +1,5 @@
 """The engine process as a fork of the pod's, with a target in place of vLLM's."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

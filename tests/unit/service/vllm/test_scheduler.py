@@ -1,7 +1,5 @@
 """The schedulers hold requests by vLLM's own argument, and send statistics when they are due."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tokens that stay in the engine's process until their answer is whole."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from hypothesis import given

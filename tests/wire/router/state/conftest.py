@@ -1,7 +1,5 @@
 """Routers that share state through a Redis server on this machine."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable

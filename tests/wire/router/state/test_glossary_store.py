@@ -1,7 +1,5 @@
 """Glossaries in Redis, as two routers see them."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import uuid

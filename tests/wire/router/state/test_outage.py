@@ -1,7 +1,5 @@
 """Redis away, slow, and back: requests go on, and nothing that was counted is lost."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from typing import Any

@@ -1,7 +1,5 @@
 """Router processes that share state: killed, restarted, ended, and refused."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rates of all routers together: the token bucket in Redis, and its twin in Python."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

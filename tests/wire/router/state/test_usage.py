@@ -1,7 +1,5 @@
 """Usage and quotas of all routers together, in Redis."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 
