@@ -5,11 +5,12 @@ import json
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 import pytest
 from prometheus_client import CollectorRegistry
+from tests.support.waiting import until
 
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.http.app import create_app
@@ -37,12 +38,6 @@ async def pod(script: Script) -> AsyncIterator[tuple[int, CollectorRegistry, Lif
         finally:
             os.kill(os.getpid(), signal.SIGTERM)
             await running
-
-
-async def until(holds: Callable[[], object], deadline_s: float = 30) -> None:
-    async with asyncio.timeout(deadline_s):
-        while not holds():  # noqa: ASYNC110 - what is waited for sets no event
-            await asyncio.sleep(0.005)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import aiohttp
 import pytest
 from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.watch import Watch
+from tests.support.waiting import until
 
 from dragoman_devcluster.lifecycle import bring_up, take_down
 from dragoman_devcluster.options import Backoff, ClusterOptions
@@ -46,13 +47,6 @@ def kill_server(kind, directory):
     pid = server_process(kind, directory)
     os.kill(pid, signal.SIGKILL)
     return pid
-
-
-async def until(holds, timeout_s=90.0):
-    """Poll until it holds."""
-    async with asyncio.timeout(timeout_s):
-        while not holds():  # noqa: ASYNC110 - what is waited for is another process
-            await asyncio.sleep(0.05)
 
 
 async def back(workloads, cluster, killed):

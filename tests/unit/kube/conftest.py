@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from kubernetes.aio import client
+from tests.support.waiting import until
 
 from dragoman_kube.client import KubeClient, connect
 from dragoman_kube.kinds import Kind
@@ -104,13 +105,7 @@ async def kube(server: tuple[ApiServer, str]) -> AsyncIterator[KubeClient]:
         yield made
 
 
-@pytest.fixture
-def until() -> Callable[..., Awaitable[None]]:
+@pytest.fixture(name="until")
+def _until() -> Callable[..., Awaitable[None]]:
     """Wait for a condition with a deadline."""
-
-    async def wait(holds: Callable[[], object], deadline_s: float = 30) -> None:
-        async with asyncio.timeout(deadline_s):
-            while not holds():  # noqa: ASYNC110 - what is waited for sets no event
-                await asyncio.sleep(0.005)
-
-    return wait
+    return until

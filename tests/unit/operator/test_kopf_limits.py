@@ -8,7 +8,7 @@ import itertools
 import json
 import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,6 +17,7 @@ import kopf
 import pytest
 from aiohttp import web
 from kopf._cogs.aiokits.aiotoggles import ToggleSet
+from tests.support.waiting import until
 
 from dragoman_kube.kinds import CRD, EVENT, NAMESPACE, POD, Kind
 from dragoman_operator.controller import handlers
@@ -198,14 +199,6 @@ async def operator(
         stop.set()
         async with asyncio.timeout(30):
             await asyncio.wait([running])
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(30):
-        while True:
-            if condition():
-                return
-            await asyncio.sleep(0.01)
 
 
 async def test_index_and_event_handlers_write_nothing(api: Api) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.support.waiting import until
 
 from dragoman_router.access.keys import KeyRing
 from dragoman_router.errors import SettingsError
@@ -29,12 +30,6 @@ BAD_KEYS = [b"\xff" * 20, b'{"key":"\xff-of-twenty-letters"}', b'{"key":' + b"["
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_files, "POLL_S", 0.005)
-
-
-async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
-        while not holds():  # noqa: ASYNC110 - what is waited for sets no event
-            await asyncio.sleep(0.005)
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from tests.support.waiting import until
 
 from dragoman_contract.languages import Languages
 from dragoman_http.server import bound_socket
@@ -235,13 +236,7 @@ async def start_upstream() -> AsyncIterator[StartUpstream]:
         await upstream.stop()
 
 
-@pytest.fixture
-def until() -> Callable[..., Awaitable[None]]:
+@pytest.fixture(name="until")
+def _until() -> Callable[..., Awaitable[None]]:
     """Wait for a condition with a deadline."""
-
-    async def wait(holds: Callable[[], object], deadline_s: float = 30) -> None:
-        async with asyncio.timeout(deadline_s):
-            while not holds():  # noqa: ASYNC110 - what is waited for sets no event
-                await asyncio.sleep(0.005)
-
-    return wait
+    return until

@@ -5,18 +5,13 @@ import os
 import signal
 
 import pytest
+from tests.support.waiting import until
 
 from dragoman_devcluster.guardian import Guardian
 from dragoman_devcluster.options import ClusterOptions
 from dragoman_devcluster.servers import server as api_server
 from dragoman_devcluster.servers.kube_apiserver import BINARIES, kube_apiserver
 from dragoman_devcluster.state import born
-
-
-async def until(holds):
-    async with asyncio.timeout(60):
-        while not holds():  # noqa: ASYNC110 - what is waited for is another process
-            await asyncio.sleep(0.01)
 
 
 @pytest.fixture
