@@ -1,1 +1,1 @@
-"""Models from stores into the cache: only what is missing, resumed, verified, once for all processes that share it."""
+"""Downloads models into a shared cache: only missing files, resumed, verified, by one process at a time."""

@@ -16,7 +16,7 @@ READ_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Checksum:
-    """What a store says about the content of a file; `value` is lower-case hex.
+    """The checksum that a store lists for a file; `value` is lower-case hex.
 
     git-sha1 is the id of git's blob object, by which the hub names files that are not in LFS.
     """

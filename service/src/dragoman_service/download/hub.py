@@ -38,7 +38,7 @@ _ALGORITHMS: dict[int, Algorithm] = {64: "sha256", 40: "git-sha1"}
 
 
 def fetch(model: str, revision: str | None, trusted: bool, meter: Meter) -> Path:
-    """Bring a model into the cache, or what the cache lacks, and verify it.
+    """Download a model, or the files that the cache lacks, and verify it.
 
     If the hub cannot be reached, or HF_HUB_OFFLINE is set, a complete model of the cache is used.
 

@@ -45,7 +45,7 @@ _LIST_READ_S, _LIST_ATTEMPTS = 8, 2
 
 
 def fetch(uri: str, cache: Path, trusted: bool, meter: Meter) -> Path:
-    """Bring a model into the cache, or what the cache lacks, and verify it.
+    """Download a model, or the files that the cache lacks, and verify it.
 
     If the store cannot be reached, the model that was complete last is used.
 
@@ -94,7 +94,7 @@ def fetch(uri: str, cache: Path, trusted: bool, meter: Meter) -> Path:
 
 
 def listed(uri: str, trusted: bool) -> list[RemoteFile]:
-    """The files of a model that are needed, with what the store says about them."""
+    """The files of a model that are needed, with size and checksum."""
     bucket, prefix = location(uri)
     client = _client(_LIST_READ_S, _LIST_ATTEMPTS)
     return _remote_files(client, bucket, prefix, _listed(client, bucket, prefix), uri, trusted, Meter())

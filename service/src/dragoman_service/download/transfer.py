@@ -1,4 +1,4 @@
-"""Files of a store into a directory: side by side, resumed, verified, then renamed."""
+"""Downloads files into a directory: in parallel, resumed, verified, then renamed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a download is."""
+    """Progress of a download."""
 
     done_bytes: int = 0
     total_bytes: int = 0
@@ -82,19 +82,19 @@ class Meter:
         return self._received
 
     def resume(self, count: int) -> None:
-        """`count` bytes are there already."""
+        """Count bytes that an earlier process received."""
         with self._lock:
             self._resumed += count
 
     def receive(self, count: int) -> None:
-        """`count` bytes were written; 0 for an answer without content."""
+        """Count bytes that were written; 0 for a response without content."""
         with self._lock:
             self._received += count
             self._received_s = self._clock()
 
     @contextmanager
     def requesting(self) -> Iterator[None]:
-        """Within the context the store owes an answer: libraries retry for minutes and report nothing meanwhile."""
+        """Within the context a response is outstanding: libraries retry for minutes and report nothing meanwhile."""
         with self._lock:
             self._requests += 1
             self._received_s = self._clock()
@@ -150,7 +150,7 @@ def download(
     *,
     partial: str = PARTIAL,
 ) -> None:
-    """Bring files to their paths; one that has its path already is left as it is.
+    """Download files to their paths; files that exist are not changed.
 
     A file exists at its path only once it is complete, verified and on disk. Until
     then its name ends with `partial`.
@@ -213,7 +213,7 @@ def verify(file: RemoteFile, path: Path) -> None:
 
 
 def own_partial() -> str:
-    """Ending of a partial file of this process alone; the same after a restart of its container."""
+    """Suffix of the partial files of this process; the same after a restart of its container."""
     return f".{socket.gethostname()}-{os.getpid()}{PARTIAL}"
 
 

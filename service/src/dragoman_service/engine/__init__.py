@@ -1,1 +1,1 @@
-"""The seam to what generates text: a protocol of four methods, vLLM behind it, and a scripted stand-in."""
+"""Engines: the protocol, vLLM, and a scripted engine for tests and demos."""

@@ -1,4 +1,4 @@
-"""CPUs and GPUs that a pod may use, and what the GPUs are doing, by NVML; nothing where there is none.
+"""CPUs and GPUs that a pod may use, and metrics of the GPUs, by NVML.
 
 Source: https://docs.nvidia.com/deploy/nvml-api/
 """
@@ -91,7 +91,7 @@ class GPUs:
         self._nvml.nvmlShutdown()
 
     def metrics(self) -> Iterable[Metric]:
-        """One sample for each GPU that answers; a driver that fails leaves gaps, not errors."""
+        """One sample for each GPU; a GPU whose driver fails has none."""
         busy, used, total = (
             GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
             for metric in (GPU_UTILIZATION_RATIO, GPU_MEMORY_USED_BYTES, GPU_MEMORY_BYTES)
@@ -109,7 +109,7 @@ class GPUs:
 
 
 class GPUMetrics(Collector):
-    """The GPUs at each scrape, once NVML may be open.
+    """Collects metrics of the GPUs at each scrape, once NVML may be opened.
 
     A fork of this process would share what is open: that of vLLM's engine opens NVML itself.
 
@@ -128,7 +128,7 @@ class GPUMetrics(Collector):
 
 
 def gpu_facts() -> dict[str, Any] | None:
-    """What compiled code and a memory profile depend on, of the GPUs that this process may use; None if not known."""
+    """Properties of the GPUs on which compiled code and a memory profile depend; None if not known."""
     found = gpus()
     if found is None:
         return None
@@ -156,7 +156,7 @@ def usable_cpus() -> int:
 
 
 def limited_cpus(cpu_max: str) -> int:
-    """Whole CPUs of a cgroup's `cpu.max`, at least 1; a large number where there is no limit."""
+    """The CPU limit of a cgroup (`cpu.max`) in whole CPUs, at least 1; a large number without a limit."""
     quota, _, period = cpu_max.strip().partition(" ")
     if not quota.isdigit() or not period.isdigit():
         return 1 << 16

@@ -137,7 +137,7 @@ Report = Callable[[Progress], None]
 
 
 class Framing(StrEnum):
-    """How an instruction becomes what the model reads."""
+    """How an instruction becomes the prompt."""
 
     CHAT = "chat"
     """As a user's turn in the tokenizer's own chat template, which must exist."""
@@ -172,7 +172,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Decoding:
-    """How to choose the next token.
+    """Sampling parameters.
 
     Args:
         temperature: 0 is greedy.
@@ -235,7 +235,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What an engine runs at once; more waits.
+    """Maximum concurrent work of an engine; more is queued.
 
     Args:
         tokens: Tokens of their prompts and outputs together.

@@ -36,14 +36,14 @@ if TYPE_CHECKING:  # it brings a client of Redis along, which most pods do not n
 log = logging.getLogger(__name__)
 
 POLL_S = 0.25
-"""Minimum time between two looks at whether the pod is idle."""
+"""Minimum time between two checks whether the pod is idle."""
 
 TURN_S = 5.0
 """Minimum time that a busy engine stays awake while other pods wait for the GPU. To fall asleep and to wake take half a
 second together (one H100, 1.7 B; bench/results/h100/wakes.json)."""
 
 TURN_POLL_S = 0.1
-"""Time between two looks at whether another pod waits."""
+"""Interval at which the pod checks whether another pod waits."""
 
 GAP_S = 0.25
 """Time without requests after which it does not stay awake for that."""

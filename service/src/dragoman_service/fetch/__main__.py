@@ -1,4 +1,4 @@
-"""`dragoman fetch`: reads the settings, downloads the model in a thread, reports why it cannot, and ends."""
+"""`dragoman fetch`: downloads a model in a thread, and reports progress and errors."""
 
 from __future__ import annotations
 

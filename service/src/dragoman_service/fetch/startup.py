@@ -1,4 +1,4 @@
-"""The progress of a download, where an engine pod has that of its start."""
+"""Serves the progress of a download at the paths where an engine pod serves that of its start."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def state(progress: Progress, elapsed_s: float) -> dict[str, object]:
 
 
 def metrics(elapsed_s: float) -> str:
-    """Those of an engine pod's that tell how far its start is, for the alert on slow starts."""
+    """The metrics of an engine pod's start, for the alert on slow starts."""
     return (
         f'# TYPE dragoman_phase gauge\ndragoman_phase{{phase="{Phase.DOWNLOADING}"}} 1\n'
         f"# TYPE dragoman_start_seconds gauge\ndragoman_start_seconds {elapsed_s:.1f}\n"
@@ -87,7 +87,7 @@ def metrics(elapsed_s: float) -> str:
 
 
 def describe(progress: Progress) -> str:
-    """The progress for people."""
+    """The progress as a sentence."""
     if progress.waiting:
         return "another pod downloads the model into the same volume"
     sentence = "downloading the model"

@@ -1,4 +1,4 @@
-"""The prompt families: the words, and the sampling, that each family of models was trained with.
+"""The prompt families: prompts and sampling parameters of each family of models.
 
 Strings are the publishers' own; sources and licences are above each family.
 """

@@ -1,1 +1,1 @@
-"""What a starting pod takes from a ready one of its deployment: compiled kernels, and what profiling found."""
+"""Compiled kernels and results of profiling, which a starting pod copies from a ready pod of its deployment."""

@@ -1,4 +1,4 @@
-"""The start cache of one pod: it is taken from a ready pod of the deployment, and served to the next one.
+"""The start cache of one pod: copied from a ready pod of the deployment, and served to the next one.
 
 A start never depends on it: each failure is an outcome with a reason, and the engine starts without the files.
 """
@@ -41,7 +41,7 @@ LIMIT_S = 8.0
 
 @dataclass(frozen=True)
 class Archive:
-    """What a pod serves: its signed manifest, and the entries whose contents follow it."""
+    """The archive that a pod serves: a signed manifest, and the entries whose contents follow it."""
 
     manifest: bytes
     signature: str
@@ -94,11 +94,11 @@ class StartCache:
         self._settled.wait(LIMIT_S + 3 * CONNECT_S)
 
     def may_have(self, key: str, token: str) -> bool:
-        """Whether a request may have the archive of this key."""
+        """Whether a request is allowed to read the archive of this key."""
         return key == self._key and is_signed(token, self._secret, REQUEST, key.encode())
 
     def archive(self) -> Archive | None:
-        """What to serve; None if there is nothing, or too much. Files are hashed again once they have changed."""
+        """The archive; None if it is empty or too large. Changed files are hashed again."""
         if self._key is None:
             return None
         found = cached_files(self.root)

@@ -1,4 +1,4 @@
-"""What a cache is for: two pods share one if all of this is equal.
+"""The key of a start cache: two pods share one if all properties are equal.
 
 vLLM compares most of it once more, with a hash of its configuration and its own source, before it uses a compiled
 graph or a profile. The key keeps apart what it does not compare, such as the processor.
@@ -84,7 +84,7 @@ def model_facts(directory: Path) -> list[tuple[str, int, str]]:
 
 
 def cpu_facts(cpuinfo: str) -> dict[str, str]:
-    """What compiled code depends on, from the first processor of /proc/cpuinfo."""
+    """Properties of the CPU on which compiled code depends, from /proc/cpuinfo."""
     lines = cpuinfo.split("\n\n", 1)[0].splitlines()
     pairs = (line.partition(":") for line in lines)
     return {name.strip(): value.strip() for name, _, value in pairs if name.strip() in CPU_FACTS}

@@ -1,6 +1,6 @@
-"""Where a part of a text is in its translation.
+"""Finds which part of a translation belongs to a part of the source.
 
-By equal words, by a translation of the part alone, and in proportion to lengths between what is known.
+It compares equal words, then a translation of the part alone; between known positions it interpolates by length.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class TokenizedText:
 
     @cached_property
     def places(self) -> dict[str, list[int]]:
-        """Where each word stands."""
+        """The positions of each word."""
         places: dict[str, list[int]] = {}
         for index, word in enumerate(self.words):
             places.setdefault(word, []).append(index)
@@ -95,7 +95,7 @@ def tokens_of(text: Untagged, pattern: regex.Pattern[str] = WORDS) -> TokenizedT
 
 
 def trimmed(source: TokenizedText, part: Range, target: TokenizedText, found: Range) -> Range:
-    """A place in the translation without punctuation at its ends that the part does not have."""
+    """A range of the translation without punctuation at its ends that the source part does not have."""
     first, after = found
     if source.all[part[0]].is_word:
         while after - first > 1 and not target.all[first].is_word:
@@ -107,7 +107,7 @@ def trimmed(source: TokenizedText, part: Range, target: TokenizedText, found: Ra
 
 
 def same_words(source: TokenizedText, part: Range, target: TokenizedText, within: Range) -> Range | None:
-    """Where a part's words stand as they are, nearest to where they are expected."""
+    """The range of the translation with the same words as the part, nearest to the expected position."""
     words = source.words[part[0] : part[1]]
     size = len(words)
     if size == 1 and not is_evident(words[0]):
@@ -125,7 +125,7 @@ def same_words(source: TokenizedText, part: Range, target: TokenizedText, within
 def same_meaning(
     part: Range, source: TokenizedText, hint: str, target: TokenizedText, within: Range
 ) -> Range | None:
-    """Where most of `hint`, the part's own translation, stands, in the same words or in other forms of them."""
+    """The range with most words, or inflected forms, of `hint`, the translation of the part alone."""
     wanted = [each.casefold() for each in WORDS.findall(hint)][:MAX_TOKENS]
     while wanted and source.all[part[1] - 1].is_word and not wanted[-1][0].isalnum():
         wanted.pop()
@@ -154,7 +154,7 @@ def same_meaning(
 
 
 def likeness(one: str, other: str) -> float:
-    """1 for equal words; less for words with a common beginning or end, as forms of one word have."""
+    """Similarity of two words: 1 if equal, less for a common prefix or suffix, as inflected forms have."""
     if one == other:
         return 1.0 if one[0].isalnum() else 0.5
     longest, shortest = max(len(one), len(other)), min(len(one), len(other))
@@ -210,7 +210,7 @@ class Scale:
         return round(self._exact(index))
 
     def range(self, part: Range) -> Range:
-        """Where a part is, at least one token."""
+        """The range of a part, at least one token."""
         start, end = self._exact(part[0]), self._exact(part[1])
         first, after = round(start), round(end)
         if after <= first:

@@ -1,4 +1,4 @@
-"""Blanks between the sentences of a translation: Chinese and Japanese write none, other languages one."""
+"""Spaces between the sentences of a translation: none in Chinese and Japanese, one in other languages."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ TAGS_AND_BLANK = regex.compile(
 
 
 def spaced(document: SegmentedText, pair: Pair) -> SegmentedText:
-    """The document with the blanks that the target language writes where a paragraph was cut into segments.
+    """Add or remove spaces between the segments of a paragraph, as the target language writes them.
 
-    What stands between two segments is kept if it is more than a blank and inline tags, such as a line break.
+    Text between two segments stays if it is more than a space and inline tags, such as a line break.
 
     Args:
         document: As it was prepared; its segments are in the source language.

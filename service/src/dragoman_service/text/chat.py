@@ -1,4 +1,4 @@
-"""What chat models write around a translation, or instead of it."""
+"""Detects and removes text that chat models write around a translation or instead of it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ QUOTES = {
 
 
 def cleaned(output: str) -> str:
-    """A model's answer without thoughts, special tokens and outer blanks."""
+    """The output of a model without reasoning, special tokens and outer white space."""
     # Most outputs have none, and both patterns need one.
     if "<" not in output:
         return output.strip()
@@ -105,7 +105,7 @@ def has_preamble(source: str, output: str, target_lang: str) -> bool:
 
 
 def obeys(source: str, output: str) -> bool:
-    """Whether the source gives orders to a model and the answer looks like obedience.
+    """Whether the source has instructions for a model, and the output looks as if the model followed them.
 
     A translation of such a text is about as long as the text; an obedient answer is short, or is the text
     that was demanded.
@@ -139,7 +139,7 @@ def _names_target(head: str, target_lang: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _names(tag: str) -> frozenset[str]:
-    """What a language is called, in English and in itself."""
+    """The names of a language, in English and in the language itself."""
     language = langcodes.Language.get(langcodes.Language.get(tag).language or "und")
     return frozenset({language.display_name("en").lower(), language.autonym().lower()})
 

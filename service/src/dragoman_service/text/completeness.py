@@ -1,4 +1,4 @@
-"""Whether an answer leaves out a part of its source: by its length, its sentences and what is copied.
+"""Detects translations that omit a part of the source, by length, number of sentences and copied words.
 
 A text's `size` is the length of its English translation, estimated by its script and its language. The logarithm of
 an answer's size over its source's lies around 0 for a whole translation: the shorter the text, the wider. An answer
@@ -49,7 +49,7 @@ NAME = regex.compile(r"(?<=[\p{L}\p{N},;]\s)\p{Lu}\p{Ll}{2,}")
 
 @dataclass(frozen=True)
 class Evidence:
-    """What distinguishes a complete translation from a part of one.
+    """Features that distinguish a complete translation from an incomplete one.
 
     Args:
         length: Logarithm of the answer's size over the source's; less of it for pairs whose sizes vary widely.
@@ -71,7 +71,7 @@ BIAS = -9.3
 
 
 def lacks(source: str, output: str, source_lang: str, target_lang: str) -> bool:
-    """Whether an answer lacks about half of its source, or a sentence of a few."""
+    """Whether an output omits about half of its source, or one of a few sentences."""
     found = evidence(source, output, source_lang, target_lang)
     return found is not None and log_odds(found) > 0
 
@@ -105,7 +105,7 @@ def evidence(source: str, output: str, source_lang: str, target_lang: str) -> Ev
 
 
 def size(text: str, tag: str) -> float:
-    """How many characters, blanks not counted, the text takes in English.
+    """Estimated length of the text in English, in characters without white space.
 
     In other scripts than Latin, words in Latin letters, digits and ASCII's punctuation are as long as they are.
     """
@@ -127,13 +127,13 @@ def density(tag: str) -> float:
 
 @lru_cache(maxsize=1024)
 def width(tag: str) -> float:
-    """How widely the lengths of translations from and into a language vary: 1.0 is usual."""
+    """Relative variation of the lengths of translations from and into a language; usually 1.0."""
     known = _known(tag)
     return UNKNOWN_WIDTH if known is None else WIDTH.get(known, 1.0)
 
 
 def _known(tag: str) -> str | None:
-    """The tag by which `DENSITY` has a language."""
+    """The tag of a language in `DENSITY`."""
     code = langcodes.Language.get(tag)
     candidates = (
         tag,

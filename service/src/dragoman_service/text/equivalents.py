@@ -1,4 +1,4 @@
-"""Numbers that differ and mean the same: hours of the day, and measures in other units."""
+"""Different numbers with the same meaning: times of day, and measures in other units."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _converts(imperial: Decimal, metric: Decimal) -> bool:
 def _matched(
     left: list[Values], right: list[Values], same: Callable[[Decimal, Decimal], bool]
 ) -> tuple[list[Values], list[Values]]:
-    """What is left of both once each number has found the first that means the same."""
+    """The numbers of both sides that have no equivalent on the other side."""
     rest, unmatched = list(right), []
     for values in left:
         match = next(
@@ -93,7 +93,7 @@ def _matched(
 
 
 def _clocks(left: list[Values], right: list[Values], half_day: bool) -> tuple[list[Values], list[Values]]:
-    """Without `15.30` on the left and `15`, `30` on the right."""
+    """Remove equal times in different forms, such as `15.30` on the left and `15`, `30` on the right."""
     rest, unmatched = list(right), []
     for values in left:
         found = next(
@@ -116,7 +116,7 @@ def _clocks(left: list[Values], right: list[Values], half_day: bool) -> tuple[li
 
 
 def _times(values: Values) -> Iterator[tuple[int, int]]:
-    """Hours and minutes that decimal numbers may be: `15.30`."""
+    """Decimal numbers that may be a time of day, such as `15.30`, as hours and minutes."""
     for value in values:
         hour, minute = int(value), int(value * 100) % 100
         if value.as_tuple().exponent == -2 and hour <= 24 and minute < 60:

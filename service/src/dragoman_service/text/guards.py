@@ -1,4 +1,4 @@
-"""Checks that a model's answer is a translation of what it was given."""
+"""Quality checks of a model's output: is it a translation of the source?"""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLACEHOLDER_DIGITS = regex.compile(r"https?://\S+|[\w.+\-]{1,64}@[\w.\-]+|[$#%]?
 
 
 class Guard(StrEnum):
-    """What can be wrong with an answer; the values are names of metrics' labels."""
+    """The quality checks; the values are labels of metrics."""
 
     TRUNCATED = "truncated"
     REPETITION = "repetition"
@@ -44,7 +44,7 @@ class Guard(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One guard that fired.
+    """A failed quality check.
 
     Args:
         detail: Why, in words that repeat nothing of the texts.
@@ -56,7 +56,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What an answer should be.
+    """The properties of a correct output.
 
     Args:
         source_lang: BCP-47 tag of the source.
@@ -72,7 +72,7 @@ class Expectation:
 
 
 def check(source: str, output: str, expected: Expectation) -> tuple[Finding, ...]:
-    """What is wrong with an output that is `chat.cleaned`; nothing if it passes."""
+    """The failed checks of an output after `chat.cleaned`; empty if it passes."""
     if not output.strip():
         return (Finding(Guard.EMPTY, "the answer has no text"),)
     if expected.markers:
@@ -153,7 +153,7 @@ CLOSE_LANGUAGES = (
 
 
 def repeats(source: str, output: str) -> bool:
-    """Whether an answer is caught in a loop that the source has not."""
+    """Whether an output repeats a passage in a loop, and the source does not."""
     looped = _longest_loop(output)
     return looped > 0 and looped > 2 * _longest_loop(source) + 8
 
@@ -171,7 +171,7 @@ def _longest_loop(text: str) -> int:
 
 
 def _periods(text: str) -> list[int]:
-    """Distances at which rows of characters come again as often as they do in every loop that counts.
+    """Periods at which characters recur often enough for a loop.
 
     A row is shorter than the shortest of these: eight characters in Han, and else twelve. In a loop that goes round
     four times, almost each of the rows of three rounds comes again at the loop's length; a third of them is required
@@ -196,12 +196,12 @@ def _periods(text: str) -> list[int]:
 
 @lru_cache(maxsize=MAX_PERIOD)
 def _loop_of(period: int) -> regex.Pattern[str]:
-    """Four times the same in a row, and more."""
+    """The number of repetitions in a row, from four."""
     return regex.compile(rf"(.{{{period}}})\1{{3,}}", regex.DOTALL)
 
 
 def is_copy(source: str, output: str) -> bool:
-    """Whether an answer is the source again; names, numbers and single words may be.
+    """Whether an output equals the source; names, numbers and single words may.
 
     All but a few words may have changed: in scripts with case, those with a capital do not count.
     """
@@ -218,7 +218,7 @@ def is_copy(source: str, output: str) -> bool:
 
 
 def is_name(words: Sequence[str]) -> bool:
-    """Whether words may stay as they are: one alone, or a few that all have a capital."""
+    """Whether words may stay untranslated: a single word, or a few capitalised ones."""
     if len(words) == 1:
         unspaced = sum(scripts_of_text(words[0])[script] for script in UNSPACED)
         return unspaced <= MAX_UNSPACED_LETTERS
@@ -226,7 +226,7 @@ def is_name(words: Sequence[str]) -> bool:
 
 
 def in_wrong_script(source: str, output: str, target_lang: str) -> bool:
-    """Whether an answer is not written as the target language is; words of the source may stay."""
+    """Whether an output is in another script than the target language; words of the source may stay."""
     expected = scripts_of_language(target_lang)
     kept = {word.casefold() for word in _words(source)}
     fresh = " ".join(word for word in _words(_plain(output)) if word.casefold() not in kept)
@@ -253,7 +253,7 @@ def _wrong_chinese(output: str, target_lang: str) -> bool:
 
 
 def in_wrong_language(output: str, target_lang: str) -> bool:
-    """Whether a long enough answer is surely not in the target language."""
+    """Whether a long enough output is certainly not in the target language."""
     plain = _plain(output)
     if weight(plain) < 20 or len(_words(plain)) < 3:
         return False
@@ -266,7 +266,7 @@ def in_wrong_language(output: str, target_lang: str) -> bool:
 
 
 def runs_away(source: str, output: str) -> bool:
-    """Whether an answer is far longer than any translation."""
+    """Whether an output is much longer than a translation can be."""
     return weight(output) > 3.5 * weight(source) + 80
 
 

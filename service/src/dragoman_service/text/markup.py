@@ -1,4 +1,4 @@
-"""HTML and XML as runs of text with inline tags, and what lies between the runs."""
+"""HTML and XML as runs of text with inline tags, and the source between the runs."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def chunks(source: str, rules: MarkupRules) -> Iterator[Chunk]:
 
 
 def _structure(read: Sequence[Token]) -> _Structure:
-    """Match tags as their nesting allows; what does not nest stays without a partner."""
+    """Match start and end tags; tags that are not nested correctly have no partner."""
     root = _Element(-1, "")
     stack = [root]
     still_open: Counter[str] = Counter()
@@ -166,5 +166,5 @@ def _is_opaque(token: Token, rules: MarkupRules) -> bool:
 
 
 def unescaped(text: str) -> str:
-    """`html.unescape` for text from anywhere: references to numbers that no character has stay as they are."""
+    """`html.unescape` for untrusted text: references to invalid code points stay unchanged."""
     return html.unescape(ENDLESS.sub("&amp;", text))

@@ -66,7 +66,7 @@ def changed_numbers(source: str, output: str) -> tuple[int, int]:
 
 
 def _first(places: deque[int] | None, unmatched: Mapping[int, object]) -> Iterator[int]:
-    """The first of these that has no match yet, if there is one; those before it are dropped."""
+    """The first number without a match, if there is one; drops those before it."""
     while places and places[0] not in unmatched:
         places.popleft()
     if places:
@@ -74,7 +74,7 @@ def _first(places: deque[int] | None, unmatched: Mapping[int, object]) -> Iterat
 
 
 def _romans(text: str) -> Iterator[Decimal]:
-    """The values of Roman numerals, which many languages write centuries with."""
+    """The values of Roman numerals, which many languages use for centuries."""
     for found in ROMAN.finditer(text):
         values = [ROMAN_DIGITS[digit] for digit in found[0]]
         signed = [
@@ -112,7 +112,7 @@ def _numbers(text: str) -> Iterator[frozenset[Decimal]]:
 
 
 def _years(first: Decimal) -> Iterator[Decimal]:
-    """What else the years from a round one on are: `1600-tallet` is the 17th century, `1990s` are the nineties."""
+    """Other values of a round year: `1600-tallet` is the 17th century, `1990s` are the nineties."""
     if 100 <= first <= 2100 and first % 100 == 0:
         yield first / 100 + 1
     elif 1000 < first <= 2100 and first % 10 == 0:

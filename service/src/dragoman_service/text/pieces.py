@@ -1,4 +1,4 @@
-"""Parts of a segment: text, and the markers that stand for what must not be translated."""
+"""Parts of a segment: text, and markers that replace what must not be translated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dragoman_service.text.placeholders import placeholders
 
 
 class Role(StrEnum):
-    """What a marker does: alone it stands for something, as a pair it wraps text."""
+    """The role of a marker: a single one replaces something, a pair wraps text."""
 
     ALONE = "alone"
     OPEN = "open"
@@ -22,7 +22,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Marker:
-    """One marker as it stands in a text.
+    """A marker in a text.
 
     Args:
         number: From 1; both ends of a pair share it.
@@ -99,7 +99,7 @@ class Piece:
     pair: int = 0
 
     def part(self, start: int, end: int | None = None) -> Piece:
-        """The characters from `start` to `end`; only text that shows as it is has parts."""
+        """The characters from `start` to `end`; only unescaped text has parts."""
         return replace(self, shown=self.shown[start:end], raw=self.raw[start:end])
 
     def cut(self, length: int) -> tuple[Piece, Piece]:
@@ -108,7 +108,7 @@ class Piece:
 
 
 def plain_pieces(text: str) -> list[Piece]:
-    """The pieces of plain text; what reads as a marker becomes one, so that none is mistaken for ours."""
+    """The pieces of plain text; text that looks like a marker becomes one, so that it is not mistaken for ours."""
     pieces: list[Piece] = []
     for piece in _placeholder_pieces(text):
         pieces += [piece] if piece.role else _around(piece.raw, MARKER, "marker")
@@ -125,7 +125,7 @@ def markup_pieces(raw: str, *, html: bool) -> list[Piece]:
 
 
 def trimmed(run: Sequence[Piece]) -> tuple[list[Piece], list[Piece], list[Piece]]:
-    """What stands before and behind the text of a run, and the run between.
+    """The white space before and after the text of a run, and the run between.
 
     White space, tags that stand alone, and pairs that wrap the whole go outside; placeholders stay, for
     their place is the translation's choice.
@@ -193,7 +193,7 @@ def _entity_pieces(raw: str, html: bool) -> Iterator[Piece]:
 
 
 def _character(entity: str, html: bool) -> str | None:
-    """What an entity shows as; None if it had better stay as it is."""
+    """The character of an entity; None if the entity has to stay."""
     if not html and not entity.startswith("&#") and entity not in XML_ENTITIES:
         return None
     shown = html_entities.unescape(entity)

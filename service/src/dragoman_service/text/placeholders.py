@@ -1,4 +1,4 @@
-"""Parts of a text that programs read: `{name}`, `%s`, ICU arguments, URLs, addresses, code."""
+"""Placeholders for programs in a text: `{name}`, `%s`, ICU arguments, URLs, addresses, code."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ MAX_ICU_CHARS = 20_000
 
 @dataclass(frozen=True)
 class Placeholder:
-    """A part of a text that comes back as it is.
+    """A part of a text that is returned unchanged.
 
     Args:
         kind: `url`, `email`, `code`, `mustache`, `printf`, `brace`, or one of the caller's own.
@@ -119,7 +119,7 @@ def numbered(found: Iterable[Placeholder]) -> Iterator[str]:
 
 
 def _argument_end(text: str, brace: int, ends: dict[int, int]) -> int:
-    """Where the argument whose brace stands at `brace` ends; 0 if it is none."""
+    """The end of the argument that starts at `brace`; 0 if there is none."""
     if simple := ARGUMENT.match(text, brace):
         return int(simple.end())
     if ICU.match(text, brace) and brace in ends:
@@ -128,7 +128,7 @@ def _argument_end(text: str, brace: int, ends: dict[int, int]) -> int:
 
 
 def _brace_ends(text: str) -> dict[int, int]:
-    """For each `{` that is closed: the offset behind its `}`."""
+    """The offset after the `}` of each closed `{`."""
     open_braces: list[int] = []
     ends: dict[int, int] = {}
     for found in regex.finditer(r"[{}]", text):

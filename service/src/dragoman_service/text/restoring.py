@@ -1,4 +1,4 @@
-"""What a model did to the markers of a segment, and the way back to the source's form."""
+"""Checks the markers in a model's output, and restores the markup of the source."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
 class Fault(StrEnum):
-    """What can be wrong with an answer's markers."""
+    """The kinds of errors in the markers of an output."""
 
     LOST = "lost"
     DUPLICATED = "duplicated"
@@ -32,7 +32,7 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True)
 class MarkerProblem:
-    """One thing that is wrong.
+    """An error in the markers.
 
     Args:
         marker: The marker as the model should have written it, or as it wrote an invented one.
@@ -43,11 +43,11 @@ class MarkerProblem:
 
 
 class BrokenMarkersError(ValueError):
-    """An answer whose markers do not allow to restore it; ask `verify` first."""
+    """An output whose markers cannot be restored; call `verify` before."""
 
 
 def verify(segment: Segment, answer: str) -> tuple[MarkerProblem, ...]:
-    """What is wrong with the markers in a model's answer; nothing if it can be restored.
+    """The errors in the markers of an output; empty if it can be restored.
 
     Placeholders may move, but those that are filled by their order keep it. Tags keep the element they
     are in, so that elements nest as in the source; a pair that had text keeps some.
@@ -68,7 +68,7 @@ def verify(segment: Segment, answer: str) -> tuple[MarkerProblem, ...]:
 
 
 def restore(segment: Segment, answer: str) -> str:
-    """A model's answer in the form of the source: markers replaced, markup escaped.
+    """The output with the markup of the source: markers replaced, text escaped.
 
     Raises:
         BrokenMarkersError: `verify` finds problems.
@@ -131,7 +131,7 @@ def _misplaced(
 def _parents(
     markers: Iterable[Marker], raws: dict[tuple[Role, int], Piece]
 ) -> dict[tuple[Role, int], int] | None:
-    """For each tag the pair it stands in, 0 if none; None if pairs cross."""
+    """The enclosing pair of each tag, 0 if none; None if pairs overlap."""
     stack = [0]
     parents: dict[tuple[Role, int], int] = {}
     for marker in markers:

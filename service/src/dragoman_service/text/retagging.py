@@ -1,4 +1,4 @@
-"""Tags put back into a translation that was made without them, or of which the model lost some.
+"""Inserts tags into a translation that was made without them, or in which the model lost some.
 
 Elements nest as in the source, and none that had text is empty.
 """
@@ -70,7 +70,7 @@ class _Element:
 
 
 def parts(source: Untagged, answer: Untagged) -> tuple[str, ...]:
-    """The texts of elements that are not found without a translation of their own, each once, in order."""
+    """The texts of elements whose position needs a translation of their own; each once, in order."""
     tokens = tokens_of(source)
     root = _tree(source, tokens)
     if root is None:
@@ -158,11 +158,11 @@ class _Writer:
         self._searches = 0
 
     def written(self, root: _Element) -> str:
-        """The whole."""
+        """The whole translation."""
         return self._write(root, (0, len(self._target)), 0, len(self._answer.text))
 
     def _write(self, element: _Element, within: Range, start: int, end: int) -> str:
-        """What is in an element that gets the tokens `within`, which are the characters from `start` to `end`."""
+        """The content of an element with the tokens `within`, the characters from `start` to `end`."""
         if not element.children:
             return self._text(start, end)
         pairs = [child for child in element.children if child.has_text]
@@ -201,7 +201,7 @@ class _Writer:
         ]
 
     def _ranges(self, parent: _Element, pairs: Sequence[_Element], within: Range) -> list[Range]:
-        """Tokens for each of these; none has another's, and all have as many as they need."""
+        """Disjoint ranges of tokens for these elements, each with its minimum length."""
         found = [self.found(child, within) for child in pairs]
         sure = [(child, place) for child, place in zip(pairs, found, strict=True) if place]
         known = self._known_in(parent)
@@ -210,18 +210,18 @@ class _Writer:
         for child, place in zip(pairs, found, strict=True):
             known += () if place else self._half_kept(child)
         scale = Scale(self._tokens, parent.part, self._target, within, known)
-        wished = [
+        requested = [
             place or trimmed(self._tokens, child.part, self._target, scale.range(child.part))
             for child, place in zip(pairs, found, strict=True)
         ]
-        return _disjoint(pairs, wished, within)
+        return _disjoint(pairs, requested, within)
 
     def source_text(self, element: _Element) -> str:
         """The text of an element in the source."""
         return self._source.text[self._tokens.starts[element.first] : self._tokens.ends[element.after - 1]]
 
     def found(self, element: _Element, within: Range) -> Range | None:
-        """An element's place, by more than proportion."""
+        """The range of an element, if it is known by more than interpolation."""
         kept = self._by_tags(element)
         if kept and within[0] <= kept[0] and kept[1] <= within[1]:
             return kept
@@ -235,7 +235,7 @@ class _Writer:
         return same_meaning(element.part, self._tokens, hint, self._target, within) if hint else None
 
     def _by_tags(self, element: _Element) -> Range | None:
-        """Between both of its tags, where the model kept them."""
+        """The range between both tags, if the model kept them."""
         start = self._kept.get((Role.OPEN, element.number))
         end = self._kept.get((Role.CLOSE, element.number))
         if start is None or end is None:
@@ -244,7 +244,7 @@ class _Writer:
         return found if found[0] < found[1] else None
 
     def _half_kept(self, element: _Element) -> Iterator[Known]:
-        """The boundaries of a pair of which the model kept one tag."""
+        """The range of a pair of which the model kept one tag."""
         start = self._kept.get((Role.OPEN, element.number))
         end = self._kept.get((Role.CLOSE, element.number))
         if start is not None and end is None:
@@ -261,7 +261,7 @@ class _Writer:
         within: Range,
         ends: tuple[int, int],
     ) -> int:
-        """The offset of a tag alone, or of a pair without text: in its parent, and in none of the ranges `taken`."""
+        """The offset of a single tag, or of a pair without text: within its parent, outside of the ranges `taken`."""
         kept = self._kept.get((element.role, element.number))
         if kept is not None:
             index = bisect_left(self._target.starts, kept)
@@ -286,20 +286,20 @@ def _boundaries(elements: Sequence[_Element], ranges: Sequence[Range]) -> Iterat
         yield element.after, after
 
 
-def _disjoint(pairs: Sequence[_Element], wished: Sequence[Range], within: Range) -> list[Range]:
-    """The wished ranges, cut and moved so that none overlaps and each is as long as it has to be."""
-    order = sorted(range(len(pairs)), key=lambda index: (wished[index], index))
+def _disjoint(pairs: Sequence[_Element], requested: Sequence[Range], within: Range) -> list[Range]:
+    """The requested ranges, shortened and moved so that none overlaps and each has its minimum length."""
+    order = sorted(range(len(pairs)), key=lambda index: (requested[index], index))
     ranges = [within] * len(pairs)
     needed = sum(child.need for child in pairs)
     position = within[0]
     for rank, index in enumerate(order):
         need = pairs[index].need
         needed -= need
-        first = min(max(wished[index][0], position), within[1] - needed - need)
+        first = min(max(requested[index][0], position), within[1] - needed - need)
         last = within[1] - needed
         if rank + 1 < len(order):
-            last = min(last, max(wished[order[rank + 1]][0], first + need))
-        position = min(max(wished[index][1], first + need), last)
+            last = min(last, max(requested[order[rank + 1]][0], first + need))
+        position = min(max(requested[index][1], first + need), last)
         ranges[index] = (first, position)
     return ranges
 

@@ -1,4 +1,4 @@
-"""A text of any format as segments that a model can copy faithfully, and the way back.
+"""Cuts a text of any format into segments for the model, and joins their translations.
 
 `prepare` replaces tags and placeholders by markers and cuts what is left into segments; `restoring.verify`
 reports what a model's answer did to the markers, `restoring.restore` puts back what they stand for, and
@@ -30,7 +30,7 @@ from dragoman_service.text.segments import CountTokens, has_letters, split
 
 @dataclass(frozen=True)
 class SegmentedText:
-    """A whole text.
+    """A text as segments, and the source between them.
 
     Args:
         between: Source before, between and after them; one more than `segments`.
@@ -58,7 +58,7 @@ def prepare(text: str, how: Preparation) -> SegmentedText:
 
 
 def _without_pieces(text: str, how: Preparation) -> SegmentedText:
-    """Plain text with nothing to protect: the segments that `_with_pieces` makes, in a fraction of its time."""
+    """As `_with_pieces`, but faster, for plain text without placeholders."""
     inner = text.strip()
     start = text.find(inner)
     found = split(
@@ -94,7 +94,7 @@ def _with_pieces(text: str, how: Preparation) -> SegmentedText:
 
 
 def _parts(text: str, how: Preparation) -> Iterable[Segment | Chunk | str]:
-    """Segments, the tags that end them, and the raw source of all else."""
+    """The segments, the tags that end them, and the raw source of the rest."""
     if how.format is Format.PLAIN:
         yield from segments_of(plain_pieces(text), how)
         return
@@ -115,7 +115,7 @@ def _parts(text: str, how: Preparation) -> Iterable[Segment | Chunk | str]:
 
 
 def _add_tag(run: list[Piece], chunk: Chunk) -> None:
-    """Put a tag at the end of `run`; a pair with nothing in it is one thing."""
+    """Append a tag to `run`; an empty pair becomes a single tag."""
     if chunk.pair and run and run[-1].pair == chunk.pair:
         raw = run.pop().raw + chunk.raw
         run.append(Piece(raw, raw, Role.ALONE, "tag"))
@@ -151,7 +151,7 @@ class Preparation:
 
 @dataclass(frozen=True)
 class Segment:
-    """What one generation translates.
+    """The text of one generation.
 
     Args:
         source: The part of the source that it stands for.
@@ -251,7 +251,7 @@ def _at(group: Sequence[Piece], lengths: Sequence[int], ends: Sequence[int]) -> 
 
 
 def _shown(group: Sequence[Piece]) -> list[str]:
-    """What the model sees of each piece; markers are numbered from 1."""
+    """The text of each piece for the model; markers are numbered from 1."""
     numbers: dict[int, int] = {}
     shown: list[str] = []
     count = 0

@@ -1,4 +1,4 @@
-"""Long texts cut into segments that fit the model, and put together again byte for byte.
+"""Cuts long texts into segments that fit the model; joined, they are the text, byte for byte.
 
 Lines first, then sentences, then clauses, words and characters, each only where the larger unit is over
 the budget.
@@ -25,7 +25,7 @@ CountTokens = Callable[[str], int]
 
 @dataclass(frozen=True)
 class Segments:
-    """A text as what is translated and what lies between.
+    """The segments of a text, and the separators between them.
 
     Args:
         texts: Segments in order; none is blank, none begins or ends with white space.
@@ -37,7 +37,7 @@ class Segments:
 
 
 def has_letters(text: str) -> bool:
-    """Whether there is anything to translate: numbers, signs and blanks alone are not."""
+    """Whether there is text to translate, more than numbers, signs and white space."""
     return LETTER.search(text) is not None
 
 
@@ -93,7 +93,7 @@ class _Cut:
             yield from self._finer(line, 0)
 
     def _finer(self, piece: str, level: int) -> Iterator[str]:
-        """`piece` itself if it fits, else what finer and finer cuts make of it."""
+        """`piece` itself if it fits, else its parts by finer cuts."""
         if self._fits(piece.strip()):
             yield piece
         elif level == 0:
@@ -111,7 +111,7 @@ class _Cut:
         return self.count_tokens(text) <= self.budget_tokens
 
     def _packed(self, parts: Sequence[str], level: int) -> Iterator[str]:
-        """As many parts together as fit; a part over the budget alone is cut at `level`."""
+        """Join parts up to the budget; a part over the budget is cut at `level`."""
         pack: list[str] = []
         room = self.budget_tokens
         for part in parts:

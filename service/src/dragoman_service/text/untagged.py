@@ -1,4 +1,4 @@
-"""Segments without their tags, and answers to them: for a model that does not keep the tags."""
+"""Segments and outputs without tags, for a model that does not keep them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REMNANT = regex.compile(r"[<>]|(?<!\w)[xX]\s?[0-9]{1,6}(?!\w)")
 
 @dataclass(frozen=True)
 class Tag:
-    """A tag's place.
+    """The position of a tag.
 
     Args:
         number: As in its marker.
@@ -43,7 +43,7 @@ class Placeholder:
 
 @dataclass(frozen=True)
 class Untagged:
-    """A text without tags, and where they were.
+    """A text without tags, and their positions.
 
     Args:
         text: Placeholders are in it as the source has them.

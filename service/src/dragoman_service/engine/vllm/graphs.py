@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 DEFERRED = Gauge(CUDA_GRAPHS_DEFERRED.name, CUDA_GRAPHS_DEFERRED.help)
 
 POLL_S = 0.05
-"""Time between two looks at whether the engine is idle, and minimum time without requests before a capture."""
+"""Interval of the checks whether the engine is idle, and minimum time without requests before a capture."""
 
 BUSY_S = 2.0
 """Time after a capture until the next one if the engine is not idle: its steps wait for about 0.1 s meanwhile."""

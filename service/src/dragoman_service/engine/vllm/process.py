@@ -384,7 +384,7 @@ def environment(
         wanted["TORCHINDUCTOR_CACHE_DIR"] = str(settings.cache_dir / "vllm" / "inductor")
         wanted["TRITON_CACHE_DIR"] = str(settings.cache_dir / "vllm" / "triton")
         wanted["FLASHINFER_WORKSPACE_BASE"] = str(settings.cache_dir / "vllm" / "flashinfer")
-        # A container's user may have no name and no home; torch asks for the one, caches go to the other.
+        # A container's user may have no name and no home; torch reads the name, caches are in the home.
         wanted["USER"] = "dragoman"
         wanted["XDG_CACHE_HOME"] = str(settings.cache_dir)
     if settings.device != "cpu" and COMPILE_SWITCHES.isdisjoint(given):

@@ -48,7 +48,7 @@ class ModelTokenizer:
         self.stops = lru_cache(maxsize=64)(self._stops)
 
     def check(self, framing: Framing) -> None:
-        """Find out before the first request whether instructions can be framed so.
+        """Check at the start that instructions can be framed this way.
 
         Raises:
             PromptTemplateError: There is no chat template, or it takes no plain user's turn.
@@ -66,7 +66,7 @@ class ModelTokenizer:
             ) from error
 
     def count(self, text: str) -> int:
-        """Tokens of a text by itself."""
+        """The number of tokens of a text alone."""
         return self._cached_count(text) if len(text) <= COUNTED_CHARS else self._count(text)
 
     def decode(self, token_ids: Sequence[int]) -> str:
@@ -170,7 +170,7 @@ class RustCounter:
     pickled: bytes
 
     def __call__(self, text: str) -> int:
-        """Tokens of a text by itself."""
+        """The number of tokens of a text alone."""
         return _rust_count(self._tokenizer, text)
 
     @cached_property
@@ -208,7 +208,7 @@ ACTING = re.compile(r"</?(?:think|tool_call|tool_response)>")
 
 
 def special_tokens(tokenizer: Any) -> frozenset[str]:
-    """Those that are left out of the text of an output."""
+    """The special tokens, which are left out of the text of an output."""
     added = getattr(tokenizer, "added_tokens_decoder", {}).values()
     names = {str(token.content) for token in added if token.special}
     return frozenset(names.union(map(str, getattr(tokenizer, "all_special_tokens", ()))))
