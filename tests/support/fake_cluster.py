@@ -1,7 +1,5 @@
 """A cluster in memory, with the verbs of `KubeClient`: for tests of what reads, watches and writes objects."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 from collections.abc import AsyncGenerator, Callable

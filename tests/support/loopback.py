@@ -1,7 +1,5 @@
 """Servers of a test on loopback addresses of their own, as pods have them."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable

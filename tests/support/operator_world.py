@@ -1,7 +1,5 @@
 """An operator's reconciler and mirror over a cluster in memory, for the tests of the controller."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """A cluster in memory, with the operator's reconciler over it."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 

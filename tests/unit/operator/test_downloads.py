@@ -1,7 +1,5 @@
 """The progress of downloads, read from pods."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import aiohttp

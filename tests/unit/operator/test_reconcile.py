@@ -1,7 +1,5 @@
 """One reconciliation: what is written, in which order, and what is not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

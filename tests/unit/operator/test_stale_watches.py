@@ -1,7 +1,5 @@
 """Watches that lag behind, stall, or miss changes: nothing is written twice or taken back, and all is found."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The Secret of the start cache: planned before pods refer to it, owned by the Service whose address it has."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The autoscaler's tick: what it reads, decides, publishes and stores; its parts are stand-ins."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Scraping engine pods."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import AsyncExitStack
 from typing import Any

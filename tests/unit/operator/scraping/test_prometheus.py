@@ -1,7 +1,5 @@
 """Reading the pods' metrics from Prometheus: queries, responses, tokens, and errors without credentials."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """The streams of load reports from routers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Conditions, numbers and the Why column."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any

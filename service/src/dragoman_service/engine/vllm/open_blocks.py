@@ -1,6 +1,6 @@
 """A shortcut around vLLM's allocation of KV cache slots, for steps that need no new block.
 
-vLLM requests a slot of its `KVCacheManager` for each running sequence at each step. A sequence gets its slots in blocks,
+vLLM requests a slot for each running sequence at each step (`KVCacheManager`). A sequence gets its slots in blocks,
 of 16 tokens on a GPU. So in 14 of 16 steps there is nothing to allocate, and no block has become full that could be
 kept as a prefix. vLLM takes a third of the time of a step to find that out.
 
