@@ -232,6 +232,10 @@ class FakeCluster:
             return None
         if uid_of(found) != uid:
             raise ConflictError(f"delete {kind.name}", "the uid differs", 409)
+        if found["metadata"].get("finalizers"):
+            return self.edit(
+                kind, key, lambda each: each["metadata"].update(deletionTimestamp=timestamp(self.now))
+            )
         self.remove(kind, key)
         return {"kind": "Status", "status": "Success"}
 

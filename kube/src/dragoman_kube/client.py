@@ -24,9 +24,6 @@ from dragoman_kube.objects import Key, Manifest, key_of
 JSON = "application/json"
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
-METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-"""Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches"""
-
 PAGE = 500
 """Objects of one page of a list."""
 SILENCE_S = 5.0
@@ -82,22 +79,18 @@ class KubeClient:
         *,
         labels: str = "",
         fields: str = "",
-        metadata_only: bool = False,
     ) -> Listing:
         """The objects of a kind, read in pages.
 
         Without `namespace` in all namespaces.
         """
         attempted = _list_of(kind, namespace)
-        accept = METADATA_LIST if metadata_only else JSON
         selectors = _selectors(labels, fields)
         items: list[Manifest] = []
         page: Query = [("limit", str(PAGE))]
         while True:
             try:
-                found = await self.request(
-                    "GET", kind.path(namespace), attempted, query=[*selectors, *page], accept=accept
-                )
+                found = await self.request("GET", kind.path(namespace), attempted, query=[*selectors, *page])
             except GoneError:
                 if not page:
                     raise
@@ -302,7 +295,6 @@ class KubeClient:
         query: Query = (),
         body: Manifest | None = None,
         content_type: str = JSON,
-        accept: str = JSON,
     ) -> Manifest:
         """Send one request and return the JSON object of its response.
 
@@ -313,13 +305,12 @@ class KubeClient:
             query: Parameters of the query.
             body: JSON.
             content_type: Of the body.
-            accept: The media type that is accepted.
 
         Raises:
             WriteForbiddenError: This process may not write.
         """
         attempted = attempted or f"{method} {path}"
-        content = await self._content(method, path, attempted, query, body, content_type, accept)
+        content = await self._content(method, path, attempted, query, body, content_type, JSON)
         try:
             parsed = json.loads(content)
         except ValueError:

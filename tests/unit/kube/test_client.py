@@ -15,7 +15,7 @@ import pytest
 from kubernetes.aio import client
 
 from dragoman_devcluster.api.tls import credentials
-from dragoman_kube.client import METADATA_LIST, KubeClient, connect
+from dragoman_kube.client import KubeClient, connect
 from dragoman_kube.errors import (
     ClusterError,
     ConflictError,
@@ -78,11 +78,10 @@ async def test_reads(api: Any, kube: KubeClient) -> None:
 
 async def test_lists_select(api: Any, kube: KubeClient) -> None:
     api.responses = [(200, '{"metadata": {"resourceVersion": "5"}, "items": [{"metadata": {"name": "a"}}]}')]
-    found = await kube.list(POD, labels="a=b,c", fields="type=Warning", metadata_only=True)
+    found = await kube.list(POD, labels="a=b,c", fields="type=Warning")
     assert found == ([{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}], "5")
     query = {"labelSelector": "a=b,c", "fieldSelector": "type=Warning", "limit": "500"}
     assert api.requests == [("GET", "/api/v1/pods", query, None)]
-    assert api.headers[0]["Accept"] == METADATA_LIST
 
 
 @pytest.mark.parametrize("body", ["{}", '{"metadata": {}, "items": []}', '{"metadata": 1, "items": []}'])
@@ -233,3 +232,25 @@ async def test_a_fenced_client_writes_only_within_its_budget(api: Any, kube: Kub
     async with asyncio.timeout(10):
         with pytest.raises(UnavailableError, match="TimeoutError"):
             await fenced.create(POD, MANIFEST)
+
+
+LIST = '{"metadata": {"resourceVersion": "5"}, "items": []}'
+
+
+@pytest.mark.parametrize(
+    ("verb", "answers"), [("list", [403]), ("watch", [(200, LIST), 403]), ("", [(200, LIST)])]
+)
+async def test_a_kind_is_readable_if_it_may_be_listed_and_watched(
+    api: Any, kube: KubeClient, verb: str, answers: list[Any]
+) -> None:
+    """The watch is closed once the server has accepted it: nothing has to change for an answer."""
+    api.responses = [each if isinstance(each, tuple) else (each, "{}") for each in answers]
+    checking = kube.check_readable(POD, "n", labels="mine")
+    if verb:
+        with pytest.raises(RefusedError, match=f"{verb} pods in n"):
+            await checking
+        return
+    async with asyncio.timeout(10):
+        await checking
+    assert api.watched_from == ["5"]
+    assert api.requests[0][2] == {"labelSelector": "mine", "limit": "1"}

@@ -1,12 +1,12 @@
 """Of several candidates one leads, even if they miss events: with an API server in memory and a clock of our own."""
 
 import asyncio
-import copy
 import random
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 import pytest
+from tests.support.fake_cluster import FakeCluster
 
 from dragoman_kube.client import KubeClient
 from dragoman_kube.errors import ConflictError, UnavailableError, WriteForbiddenError
@@ -18,25 +18,11 @@ from dragoman_operator.settings import Settings
 DURATION_S, DEADLINE_S = 15.0, 10.0
 
 
-class Api:
-    """Leases in memory, with resourceVersions."""
-
-    def __init__(self) -> None:
-        self.lease: dict[str, Any] | None = None
-        self.version = 0
-
-    def _store(self, lease: dict[str, Any]) -> dict[str, Any]:
-        self.version += 1
-        self.lease = copy.deepcopy(lease)
-        self.lease["metadata"]["resourceVersion"] = str(self.version)
-        return self.lease
-
-
 class Line:
-    """One candidate's connection to it; `up` is false while it is cut."""
+    """One candidate's connection to the cluster; `up` is false while it is cut."""
 
-    def __init__(self, api: Api) -> None:
-        self._api = api
+    def __init__(self, cluster: FakeCluster) -> None:
+        self._cluster = cluster
         self.up = True
         self.attempts = 0
         self.before_write: Callable[[], None] = lambda: None
@@ -49,21 +35,22 @@ class Line:
         self.attempts += 1
         self._check()
         await asyncio.sleep(0)
-        return copy.deepcopy(self._api.lease)
+        return await self._cluster.get(kind, key)
 
     async def create(self, kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
         self._check()
-        if self._api.lease is not None:
-            raise ConflictError("create", "exists")
-        return self._api._store(manifest)
+        return await self._cluster.create(kind, manifest)
 
     async def replace(self, kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
         self._check()
-        assert self._api.lease is not None
         self.before_write()
-        if manifest["metadata"]["resourceVersion"] != self._api.lease["metadata"]["resourceVersion"]:
-            raise ConflictError("replace", "changed")
-        return self._api._store(manifest)
+        return await self._cluster.replace(kind, manifest)
+
+
+def lease_of(cluster: FakeCluster) -> dict[str, Any]:
+    """The stored Lease itself."""
+    (found,) = cluster.objects.values()
+    return found
 
 
 class Clock:
@@ -82,14 +69,16 @@ def lost(reason: str) -> NoReturn:
     raise Lost(reason)
 
 
-def candidate(api: Api, clock: Clock, identity: str, retry_s: float = 0.01) -> tuple[Leadership, Line]:
-    line, settings = Line(api), Settings(identity=identity, lease_duration_s=15, lease_retry_s=retry_s)
+def candidate(
+    cluster: FakeCluster, clock: Clock, identity: str, retry_s: float = 0.01
+) -> tuple[Leadership, Line]:
+    line, settings = Line(cluster), Settings(identity=identity, lease_duration_s=15, lease_retry_s=retry_s)
     return Leadership(line, settings, "ns", clock=clock, lost=lost), line  # type: ignore[arg-type]
 
 
 async def test_first_operator_leads_and_the_other_waits_for_its_lease_to_expire() -> None:
-    api, clock = Api(), Clock()
-    (first, line), (second, _) = candidate(api, clock, "first"), candidate(api, clock, "second")
+    cluster, clock = FakeCluster(), Clock()
+    (first, line), (second, _) = candidate(cluster, clock, "first"), candidate(cluster, clock, "second")
     assert await first._attempt()
     assert not await second._attempt()
     assert (first.holds(), second.holds()) == (True, False)
@@ -105,8 +94,8 @@ async def test_first_operator_leads_and_the_other_waits_for_its_lease_to_expire(
 
 
 async def test_budget_of_a_write_ends_before_the_lease() -> None:
-    api, clock = Api(), Clock()
-    leader, _ = candidate(api, clock, "me")
+    cluster, clock = FakeCluster(), Clock()
+    leader, _ = candidate(cluster, clock, "me")
     assert leader.write_budget_s() == 0
     await leader.acquire()
     assert leader.write_budget_s() == DURATION_S
@@ -119,8 +108,8 @@ async def test_budget_of_a_write_ends_before_the_lease() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 async def test_two_never_hold_at_once(seed: int) -> None:
-    chance, api, clock = random.Random(seed), Api(), Clock()
-    candidates = [candidate(api, clock, name) for name in ("a", "b", "c")]
+    chance, cluster, clock = random.Random(seed), FakeCluster(), Clock()
+    candidates = [candidate(cluster, clock, name) for name in ("a", "b", "c")]
     led = set()
     for _ in range(1500):
         clock.now += chance.uniform(0, 3)
@@ -137,19 +126,18 @@ async def test_two_never_hold_at_once(seed: int) -> None:
 
 
 async def test_releasing_empties_the_lease() -> None:
-    api, clock = Api(), Clock()
-    leader, _ = candidate(api, clock, "me")
+    cluster, clock = FakeCluster(), Clock()
+    leader, _ = candidate(cluster, clock, "me")
     await leader.acquire()
     await leader.release()
-    assert api.lease is not None
-    assert api.lease["spec"]["holderIdentity"] == ""
+    assert lease_of(cluster)["spec"]["holderIdentity"] == ""
     assert not leader.holds()
     assert leader.write_budget_s() == 0
 
 
 async def test_candidate_waits_for_the_lease_through_an_outage() -> None:
-    api, clock = Api(), Clock()
-    (first, _), (second, line) = candidate(api, clock, "first"), candidate(api, clock, "second")
+    cluster, clock = FakeCluster(), Clock()
+    (first, _), (second, line) = candidate(cluster, clock, "first"), candidate(cluster, clock, "second")
     await first.acquire()
     waiting = asyncio.create_task(second.acquire())
 
@@ -170,15 +158,14 @@ async def test_candidate_waits_for_the_lease_through_an_outage() -> None:
     clock.now += DURATION_S
     async with asyncio.timeout(30):
         await waiting
-    assert api.lease is not None
-    assert api.lease["spec"]["holderIdentity"] == "second"
+    assert lease_of(cluster)["spec"]["holderIdentity"] == "second"
 
 
 @pytest.mark.parametrize("frozen", [False, True], ids=["renewed too late", "frozen meanwhile"])
 async def test_deadline_that_passed_is_a_loss_even_if_the_lease_is_still_ours(frozen: bool) -> None:
     """In the gap writes may have been refused; what they were for is found by the next process."""
-    api, clock = Api(), Clock()
-    leader, line = candidate(api, clock, "me")
+    cluster, clock = FakeCluster(), Clock()
+    leader, line = candidate(cluster, clock, "me")
     await leader.acquire()
 
     def pass_the_deadline() -> None:
@@ -189,19 +176,18 @@ async def test_deadline_that_passed_is_a_loss_even_if_the_lease_is_still_ours(fr
         pass_the_deadline()
     else:
         line.before_write = pass_the_deadline
-    version = api.version
+    version = cluster.version
     async with asyncio.timeout(5):
         with pytest.raises(Lost, match="not renewed for 10 s"):
             await leader.renew_forever()
-    assert api.version == version + (0 if frozen else 1), "one attempt at most"
+    assert cluster.version == version + (0 if frozen else 1), "one attempt at most"
 
 
 async def test_lease_of_another_holder_is_lost_at_once() -> None:
-    api, clock = Api(), Clock()
-    (first, _), (second, _) = candidate(api, clock, "first"), candidate(api, clock, "second")
+    cluster, clock = FakeCluster(), Clock()
+    (first, _), (second, _) = candidate(cluster, clock, "first"), candidate(cluster, clock, "second")
     await first.acquire()
-    assert api.lease is not None
-    api.lease["spec"]["holderIdentity"] = ""
+    lease_of(cluster)["spec"]["holderIdentity"] = ""
     await second.acquire()
     assert first.holds()
     async with asyncio.timeout(5):
