@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from dragoman_contract.kubernetes import LABEL_DEPLOYMENT
 from dragoman_kube.kinds import SECRET, SERVICE
 from dragoman_kube.objects import Key, owner_reference
 from dragoman_kube.times import timestamp
@@ -115,6 +116,17 @@ def make_pod(
         "metadata": metadata,
         "status": {"phase": "Running", "conditions": conditions, "containerStatuses": containers} | status,
     }
+
+
+def running_pod(
+    name: str, ready: bool = True, /, metadata: dict[str, Any] | None = None, **status: Any
+) -> dict[str, Any]:
+    """An engine pod of `demo` with an address and times, ready after 30 s."""
+    known: dict[str, Any] = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
+    known |= {"labels": {LABEL_DEPLOYMENT: "demo"}, "creationTimestamp": "2026-01-02T03:04:05Z"}
+    condition = {"type": "Ready", "status": str(ready), "lastTransitionTime": "2026-01-02T03:04:35Z"}
+    found = {"phase": "Running", "podIP": "127.0.0.9", "conditions": [condition]}
+    return {"metadata": known | (metadata or {}), "status": found | status}
 
 
 def children_of(

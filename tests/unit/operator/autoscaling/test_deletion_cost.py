@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.support.deployments import running_pod
 
-from dragoman_contract.kubernetes import LABEL_DEPLOYMENT
 from dragoman_kube.objects import Key
 from dragoman_operator.autoscaling.writes import DELETION_COST, MAX_COST, DeletionCosts
 
@@ -26,9 +26,7 @@ class Kube:
 
 def pod(name: str, annotations: dict[str, str]) -> dict[str, Any]:
     """A pod that starts: it is not scraped."""
-    metadata: dict[str, Any] = {"name": name, "namespace": "here", "uid": name, "annotations": annotations}
-    metadata |= {"labels": {LABEL_DEPLOYMENT: "demo"}, "creationTimestamp": "2026-11-01T00:00:00Z"}
-    return {"metadata": metadata, "status": {"phase": "Pending"}}
+    return running_pod(name, False, metadata={"annotations": annotations}, phase="Pending")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from tests.support.deployments import make_observed, make_td, shown
+from tests.support.deployments import make_observed, make_td, running_pod, shown
 
 from dragoman_kube.objects import Key, controller_of
 from dragoman_operator.api.scaling import Autoscaling, ratio
@@ -40,15 +40,6 @@ def reading(sample: ReplicaSample, at: float) -> Reading:
         at, sample.running, sample.waiting, sample.kv_usage, finished=finished, refused=refused
     )
     return Reading(now, EngineMetrics(at - TICK_S, 0.0, 0.0, finished=0.0, refused=0.0))
-
-
-def ready_pod(**metadata: Any) -> dict[str, Any]:
-    """A ready pod with our labels, of no owner unless `metadata` has one."""
-    labels = {"dragoman.io/deployment": "demo"}
-    known = {"name": "x", "namespace": "default", "uid": "x", "creationTimestamp": "2026-01-02T03:04:05Z"}
-    condition = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-02T03:04:35Z"}
-    status = {"phase": "Running", "podIP": "127.0.0.9", "conditions": [condition]}
-    return {"metadata": {**known, "labels": labels, **metadata}, "status": status}
 
 
 class World:
@@ -106,10 +97,8 @@ class World:
         if key.namespace in self.unknown:
             return None
         owners = [{"kind": "ReplicaSet", "uid": "rs", "controller": True}]
-        own = (
-            ready_pod(name=f"demo-{number}", uid=str(number), ownerReferences=owners)
-            for number in range(self.ready)
-        )
+        names = (f"demo-{number}" for number in range(self.ready))
+        own = (running_pod(name, metadata={"ownerReferences": owners}) for name in names)
         return [*own, *self.others]
 
     # Prometheus.
@@ -403,7 +392,7 @@ async def test_pod_without_our_label_does_not_stop_the_tick(
     labels: dict[str, str] | None, world: World
 ) -> None:
     world.view()
-    world.others = [ready_pod(labels=labels), {}]
+    world.others = [running_pod("x", metadata={"labels": labels}), {}]
     world.each = ReplicaSample(None, 8.0, 12.0)
     assert (await world.ticks()).replicas == 4
 
@@ -411,7 +400,10 @@ async def test_pod_without_our_label_does_not_stop_the_tick(
 async def test_pod_of_another_owner_is_neither_counted_nor_scraped(world: World) -> None:
     world.view()
     theirs = [{"kind": "ReplicaSet", "uid": "other", "controller": True}]
-    world.others = [ready_pod(ownerReferences=None), ready_pod(ownerReferences=theirs)]
+    world.others = [
+        running_pod("x", metadata={"ownerReferences": None}),
+        running_pod("x", metadata={"ownerReferences": theirs}),
+    ]
     scaled = await world.ticks()
     assert scaled.ready == 1
     assert world.scraped == {"demo-0"}

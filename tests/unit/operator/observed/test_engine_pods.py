@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.support.deployments import running_pod
 
 from dragoman_operator.autoscaling.decision.values import ReplicaSample
 from dragoman_operator.autoscaling.inputs import samples_of
@@ -13,27 +14,8 @@ from dragoman_operator.autoscaling.writes import MAX_COST, deletion_cost
 from dragoman_operator.observed.snapshot import EnginePod, engine_pods
 from dragoman_operator.scraping.values import EngineMetrics, Reading, TotalLoad
 
-OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "demo-1", "uid": "rs", "controller": True}
-
 LONGEST_S = 900.0
 T0 = 1_767_323_045.0  # 2026-01-02T03:04:05Z
-
-
-def manifest(name: str, ready: bool = True, **changes: Any) -> dict[str, Any]:
-    metadata = {
-        "name": name,
-        "namespace": "default",
-        "uid": f"uid-{name}",
-        "creationTimestamp": "2026-01-02T03:04:05Z",
-        "labels": {"dragoman.io/deployment": "demo"},
-    }
-    condition = {
-        "type": "Ready",
-        "status": str(ready),
-        "lastTransitionTime": "2026-01-02T03:04:35Z",
-    }
-    status = {"phase": "Running", "podIP": "127.0.0.9", "conditions": [condition]}
-    return {"metadata": metadata | changes.pop("metadata", {}), "status": status | changes}
 
 
 def pod(name: str, ready: bool = True, start_s: float = 30.0, restarts: int = 0) -> EnginePod:
@@ -41,17 +23,17 @@ def pod(name: str, ready: bool = True, start_s: float = 30.0, restarts: int = 0)
 
 
 def test_pod_as_it_is_read() -> None:
-    (found,) = engine_pods([manifest("a")])
+    (found,) = engine_pods([running_pod("a")])
     assert found == pod("a")
 
 
 def test_pods_that_end_or_have_ended_do_not_count() -> None:
-    going = manifest("a", metadata={"deletionTimestamp": "2026-01-02T03:05:00Z"})
-    assert engine_pods([going, manifest("b", phase="Failed"), manifest("c", phase="Succeeded")]) == []
+    going = running_pod("a", metadata={"deletionTimestamp": "2026-01-02T03:05:00Z"})
+    assert engine_pods([going, running_pod("b", phase="Failed"), running_pod("c", phase="Succeeded")]) == []
 
 
 def test_pod_that_is_not_scheduled_yet() -> None:
-    new = manifest("a")
+    new = running_pod("a")
     new["status"] = {}
     (found,) = engine_pods([new])
     assert (found.address, found.ready, found.changed_s) == ("", False, T0)
@@ -144,13 +126,8 @@ def test_deletion_cost_is_the_number_of_requests_and_the_maximum_without_metrics
     assert [deletion_cost(reading) for reading in readings] == [7, 1, MAX_COST]
 
 
-def owned(pod: dict[str, Any], **owner: Any) -> dict[str, Any]:
-    pod["metadata"]["ownerReferences"] = [OWNER | owner]
-    return pod
-
-
 def with_labels(labels: Any) -> dict[str, Any]:
-    return manifest("x", metadata={"labels": labels})
+    return running_pod("x", metadata={"labels": labels})
 
 
 MALFORMED: dict[str, dict[str, Any]] = {
@@ -158,14 +135,14 @@ MALFORMED: dict[str, dict[str, Any]] = {
     "no deployment label": with_labels({"app.kubernetes.io/part-of": "dragoman"}),
     "empty deployment label": with_labels({"dragoman.io/deployment": ""}),
     "no metadata": {"status": {"phase": "Running"}},
-    "no time of creation": manifest("x", metadata={"creationTimestamp": None}),
-    "odd time of creation": manifest("x", metadata={"creationTimestamp": "yesterday"}),
-    "odd condition": manifest("x", conditions=["Ready"]),
-    "odd status": {**manifest("x"), "status": ["Running"]},
-    "odd restarts": manifest("x", containerStatuses=[{"restartCount": "many"}]),
+    "no time of creation": running_pod("x", metadata={"creationTimestamp": None}),
+    "odd time of creation": running_pod("x", metadata={"creationTimestamp": "yesterday"}),
+    "odd condition": running_pod("x", conditions=["Ready"]),
+    "odd status": {**running_pod("x"), "status": ["Running"]},
+    "odd restarts": running_pod("x", containerStatuses=[{"restartCount": "many"}]),
 }
 
 
 @pytest.mark.parametrize("pod", MALFORMED.values(), ids=MALFORMED)
 def test_malformed_pod_is_no_replica_and_no_failure(pod: dict[str, Any]) -> None:
-    assert [found.name for found in engine_pods([pod, manifest("a")])] == ["a"]
+    assert [found.name for found in engine_pods([pod, running_pod("a")])] == ["a"]

@@ -7,7 +7,15 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from tests.support.deployments import children_of, condition, make_observed, make_td, planned, shown
+from tests.support.deployments import (
+    children_of,
+    condition,
+    make_observed,
+    make_td,
+    planned,
+    running_pod,
+    shown,
+)
 
 from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_kube.objects import Key
@@ -154,31 +162,17 @@ class World:
         )
 
     def pods(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "metadata": {
-                    "name": f"demo-{number}",
-                    "namespace": "default",
-                    "uid": f"{number}-{size}",
-                    "creationTimestamp": "2026-01-02T03:04:05Z",
-                    "labels": {"dragoman.io/deployment": "demo", TEMPLATE_HASH: self.templates[number]},
-                    "ownerReferences": [{"kind": "ReplicaSet", "uid": "rs", "controller": True}],
-                },
-                "spec": {"containers": [{"args": ["serve", "--max-num-seqs", str(size)]}]},
-                "status": {
-                    "phase": "Running",
-                    "podIP": f"127.0.0.{size}",
-                    "conditions": [
-                        {
-                            "type": "Ready",
-                            "status": str(number < self.ready),
-                            "lastTransitionTime": self.ready_since,
-                        }
-                    ],
-                },
-            }
-            for number, size in enumerate(self.sizes)
-        ]
+        return [self.pod(number, size) for number, size in enumerate(self.sizes)]
+
+    def pod(self, number: int, size: int) -> dict[str, Any]:
+        metadata = {
+            "uid": f"{number}-{size}",
+            "labels": {"dragoman.io/deployment": "demo", TEMPLATE_HASH: self.templates[number]},
+            "ownerReferences": [{"kind": "ReplicaSet", "uid": "rs", "controller": True}],
+        }
+        ready = {"type": "Ready", "status": str(number < self.ready), "lastTransitionTime": self.ready_since}
+        found = running_pod(f"demo-{number}", metadata=metadata, podIP=f"127.0.0.{size}", conditions=[ready])
+        return found | {"spec": {"containers": [{"args": ["serve", "--max-num-seqs", str(size)]}]}}
 
     async def ticks(self, number: int, tuner: Tuner | None = None) -> None:
         ticker = self.ticker(tuner or self.tuner)
