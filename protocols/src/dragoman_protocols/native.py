@@ -50,6 +50,9 @@ ERRORS = ErrorTable(
 )
 """Statuses."""
 
+MAX_GLOSSARIES = 5
+"""Of a request, as in DeepL's API."""
+
 Tag = Annotated[str, Meta(max_length=MAX_TAG_CHARS)]
 
 
@@ -85,6 +88,10 @@ class TranslatePair(Struct):
         Tag | None,
         Meta(description='BCP-47 tag of the text, such as "en"; default and "auto": detected, text by text'),
     ] = None
+    glossary_id: Annotated[str | None, Meta(description="a kept glossary; requires source_lang")] = None
+    glossary_ids: Annotated[
+        list[str], Meta(max_length=MAX_GLOSSARIES, description="the same for several glossaries")
+    ] = []
 
 
 class TranslateRequest(TranslatePair, forbid_unknown_fields=True):
@@ -220,9 +227,13 @@ def _has_q(request: Request) -> bool:
 
 
 def find(body: TranslatePair, _: Offer) -> Peek:
-    """The pair and the texts."""
+    """The pair, the texts and the glossaries."""
     texts = (body.text,) if isinstance(body.text, str) else tuple(body.text)
-    return peek_of(need_of(body.source_lang, body.target_lang, texts))
+    need = need_of(body.source_lang, body.target_lang, texts)
+    found = peek_of(need)
+    if body.glossary_id is None and not body.glossary_ids:
+        return found
+    return found._replace(glossary_ids=glossary_ids(body.glossary_id, body.glossary_ids, need))
 
 
 def call(body: TranslateRequest, found: Peek, site: Site) -> Translate:
@@ -234,7 +245,20 @@ def call(body: TranslateRequest, found: Peek, site: Site) -> Translate:
         found.characters,
         lambda results: json_answer(_document(body, results[0])),
         NativeEvents(body) if body.stream else None,
+        glossary_ids=found.glossary_ids,
     )
+
+
+def glossary_ids(one: str | None, several: Sequence[str], need: Need) -> tuple[str, ...]:
+    """The glossaries that a request names.
+
+    Raises:
+        InvalidFieldError: It names no source language: a glossary is of a pair.
+    """
+    named = (*several, *([] if one is None else [one]))
+    if named and need.source is None:
+        raise InvalidFieldError("source_lang is required with a glossary")
+    return named
 
 
 def need_of(source_lang: str | None, target_lang: str, texts: tuple[str, ...] = ()) -> Need:

@@ -27,10 +27,12 @@ from dragoman_protocols.messages import Answer, Request, charge_headers, json_an
 from dragoman_protocols.multipart import MULTIPART, Upload
 from dragoman_protocols.native import (
     API,
+    MAX_GLOSSARIES,
     ErrorBody,
     NativeTerm,
     Tag,
     TranslateRequest,
+    glossary_ids,
     need_of,
     translation_request,
 )
@@ -39,8 +41,6 @@ from dragoman_protocols.site import Site
 from dragoman_protocols.translation import Formality, OnFinding, Split
 
 PATH = "/documents"
-
-MAX_GLOSSARIES = 5
 
 MAX_TERMS_BYTES = 1024 * 1024
 
@@ -137,9 +137,7 @@ def find(parsed: Parsed, _: Offer) -> Peek:
     """The pair and the glossaries of an upload, and a sample of its text."""
     form = parsed.form
     need = need_of(form.source_lang, form.target_lang)
-    named = (*form.glossary_ids, *([] if form.glossary_id is None else [form.glossary_id]))
-    if named and need.source is None:
-        raise InvalidFieldError("source_lang is required with a glossary")
+    named = glossary_ids(form.glossary_id, form.glossary_ids, need)
     return Peek((need,), 0, glossary_ids=named, sample=parsed.upload.sample)
 
 

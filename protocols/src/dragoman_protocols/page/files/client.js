@@ -38,8 +38,8 @@ export async function glossaries() {
  * @returns {Promise<{text: string, source: string, confidence: number, warnings: {detail: string}[]}>}
  */
 export async function translate({ text, source, target, glossary }, signal, onPiece) {
-  if (glossary) return translateWithGlossary({ text, source, target, glossary }, signal);
   const body = { text, source_lang: source, target_lang: target, details: true, stream: true };
+  if (glossary) body.glossary_id = glossary;
   const response = await call('translate', { body, signal });
   let grown = '';
   for await (const { name, data } of events(response.body)) {
@@ -51,13 +51,6 @@ export async function translate({ text, source, target, glossary }, signal, onPi
     }
   }
   throw new TypeError('the answer ended before its result');
-}
-
-/** Over DeepL's API: the native one has terms, and no glossaries that are kept. */
-async function translateWithGlossary({ text, source, target, glossary }, signal) {
-  const body = { text: [text], source_lang: source.split('-')[0].toUpperCase(), target_lang: target, glossary_id: glossary };
-  const answer = await json('v2/translate', { body, signal });
-  return { text: answer.translations[0].text, source, confidence: 0, warnings: [] };
 }
 
 /** Other translations of a text. */
