@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import signal
 import time
 from contextlib import suppress
@@ -14,6 +13,8 @@ import aiohttp
 from kubernetes.aio.client import ApiClient
 from kubernetes.aio.client.exceptions import ApiException
 
+from dragoman_tune.errors import MetricsError
+from dragoman_tune.scrape import scrape
 from faults.cluster import api_server, main_process
 from faults.line import Line
 from faults.world import PLACE, World
@@ -60,12 +61,10 @@ class ChaosWorld(World):
 
     async def known_to(self, at: int) -> int | None:
         """How many replicas router 0 or 1 sends to; None where it does not say."""
-        with suppress(aiohttp.ClientError):
-            async with aiohttp.ClientSession() as http, http.get(self.admin(at, "metrics")) as answer:
-                found = re.search(
-                    r"^dragoman_router_available_replicas\{.*\} (\S+)$", await answer.text(), re.MULTILINE
-                )
-                return int(float(found[1])) if found else None
+        async with aiohttp.ClientSession() as http:
+            with suppress(MetricsError):
+                found = (await scrape(http, self.admin(at))).get("dragoman_router_available_replicas")
+                return None if found is None else int(found)
         return None
 
     async def roll(self) -> None:

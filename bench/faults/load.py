@@ -151,9 +151,7 @@ class FaultLoad:
     def begin(self, phase: str) -> None:
         """Requests from now on count for this phase."""
         self._end_phase()
-        if not self.counts.sent:
-            self.phases.pop()
-        self.phases.append(Counts(phase))
+        self.phases = [*filter(lambda each: each.phase, self.phases), Counts(phase)]
 
     async def send(self, rate: float, seconds: float, load: str) -> None:
         """Send at a steady rate for some time; fewer where this process gets no CPU."""

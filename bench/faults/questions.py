@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
-import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from dragoman_service.text.guards import Expectation, check
-
-DEMO_MODEL = Path(__file__).parents[2] / "examples" / "demo-model"
-SEED = 20
 
 
 @dataclass(frozen=True)
@@ -74,30 +68,3 @@ def translated_twice(text: str) -> bool:
     digits = text.split()[2].translate({ord(letter): str(digit) for digit, letter in enumerate("abcdefghij")})
     question = numbered_at(int(digits))
     return bool(check(question.text, question.expected, Expectation(question.source, question.target)))
-
-
-def spoken() -> Iterator[KnownRequest]:
-    """For the demo model: texts of its grammar with their translations, never the same twice."""
-    sys.path.insert(0, str(DEMO_MODEL))
-    from training.generate import DIRECTIONS, texts
-
-    for found, (source, target) in zip(texts(SEED), itertools.cycle(DIRECTIONS)):
-        yield KnownRequest(found.texts[source], source, target, found.texts[target])
-
-
-async def known_to_the_model(
-    questions: Iterator[KnownRequest],
-    count: int,
-    answer: Callable[[KnownRequest], Awaitable[str]],
-    at_once: int = 16,
-) -> list[KnownRequest]:
-    """Those that the model answers rightly without faults: it errs in one of some hundreds."""
-    tried = list(itertools.islice(questions, count))
-    places = asyncio.Semaphore(at_once)
-
-    async def one(question: KnownRequest) -> bool:
-        async with places:
-            return await answer(question) == question.expected
-
-    right = await asyncio.gather(*map(one, tried))
-    return list(itertools.compress(tried, right))

@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 import aiohttp
 
-from dragoman_contract.http import ENGINE_PORT, METRICS_PATH
+from dragoman_contract.http import ENGINE_PORT
 from dragoman_devcluster.state import born
-from dragoman_tune.scrape import parsed
+from dragoman_tune.errors import MetricsError
+from dragoman_tune.scrape import scrape
 from dragoman_tune.server import resident_bytes
 from faults.cluster import main_process
 from faults.growth import Lifetime
 from faults.world import Pod, World
 
-TIMEOUT_S = 5.0
 ESTABLISHED = "01"
 
 ROUTER_GAUGES = {
@@ -53,12 +53,6 @@ class Connection(NamedTuple):
     local_port: int
     remote_port: int
     inode: str
-
-
-def summed(exposition: str, gauges: Mapping[str, str]) -> dict[str, float]:
-    """Gauges by our names, each summed over its labels; those that are not there are left out."""
-    values = parsed(exposition)
-    return {ours: values[name] for ours, name in gauges.items() if name in values}
 
 
 def connections() -> list[Connection]:
@@ -147,23 +141,13 @@ class Reader:
         table = connections()
         routers = self.routers()
         targets = [
-            *(
-                (each.name, self._world.admin(int(each.name[-1]), "metrics"), ROUTER_GAUGES)
-                for each in routers
-            ),
-            *(
-                (pod.metadata.name, f"http://{pod.status.pod_ip}:{ENGINE_PORT}{METRICS_PATH}", POD_GAUGES)
-                for pod in pods
-            ),
+            *((each.name, self._world.admin(int(each.name[-1])), ROUTER_GAUGES) for each in routers),
+            *((pod.metadata.name, f"http://{pod.status.pod_ip}:{ENGINE_PORT}", POD_GAUGES) for pod in pods),
         ]
-        timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
-        connector = aiohttp.TCPConnector(force_close=True)
-        async with aiohttp.ClientSession(timeout=timeout, connector=connector) as http:
-            pages = await asyncio.gather(*(_page(http, url) for _, url, _ in targets))
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as http:
+            values = await asyncio.gather(*(_gauges(http, url, gauges) for _, url, gauges in targets))
         found = {
-            name: summed(page, gauges)
-            for (name, _, gauges), page in zip(targets, pages, strict=True)
-            if page is not None
+            name: known for (name, _, _), known in zip(targets, values, strict=True) if known is not None
         }
         for router in routers:
             with suppress(OSError, KeyError):
@@ -175,8 +159,11 @@ class Reader:
         return found
 
 
-async def _page(http: aiohttp.ClientSession, url: str) -> str | None:
-    with suppress(aiohttp.ClientError, TimeoutError, OSError):
-        async with http.get(url) as answer:
-            return await answer.text()
+async def _gauges(
+    http: aiohttp.ClientSession, url: str, gauges: Mapping[str, str]
+) -> dict[str, float] | None:
+    """Gauges by our names, those that are there; None of a server that does not answer."""
+    with suppress(MetricsError):
+        values = await scrape(http, url)
+        return {ours: values[name] for ours, name in gauges.items() if name in values}
     return None

@@ -126,7 +126,7 @@ class World:
                 raise RuntimeError(f"router {at} has ended; see {self.dir / f'router-{at}.log'}")
             async with aiohttp.ClientSession() as http:
                 with suppress(aiohttp.ClientError):
-                    async with http.get(self.admin(at, "readyz")) as answer:
+                    async with http.get(f"{self.admin(at)}/readyz") as answer:
                         return answer.status == 200
             return False
 
@@ -204,9 +204,9 @@ class World:
             while not await holds():  # noqa: ASYNC110 - what is waited for is elsewhere
                 await asyncio.sleep(0.1)
 
-    def admin(self, at: int, path: str) -> str:
-        """An address at the admin port of router 0 or 1."""
-        return f"http://127.0.0.1:{self.ports[at + 2]}/{path}"
+    def admin(self, at: int) -> str:
+        """The address of the admin port of router 0 or 1."""
+        return f"http://127.0.0.1:{self.ports[at + 2]}"
 
     def stop(self) -> None:
         """End our processes."""

@@ -28,14 +28,12 @@ class Comparison:
         hours_ratio: Our replica-hours over its.
         share_ratio: Our share over its; 0 where both have none, None where it has none and we have some.
         met: Whether we need no more hours and at most `SHARE_BOUND` of the share.
-        worse_than: Policies that need fewer hours and have no greater share, or the same hours and a smaller one.
     """
 
     best: str
     hours_ratio: float
     share_ratio: float | None
     met: bool
-    worse_than: tuple[str, ...]
 
 
 def compared(outcomes: Mapping[str, ReplayOutcome]) -> Comparison | None:
@@ -48,9 +46,8 @@ def compared(outcomes: Mapping[str, ReplayOutcome]) -> Comparison | None:
     share, bound = _share(ours), _share(others[best])
     ratio = share / bound if bound else None if share else 0.0
     hours_ratio = ours.replica_hours / others[best].replica_hours
-    worse_than = tuple(name for name, other in others.items() if _beats(other, ours))
     met = hours_ratio <= 1 + 1e-9 and ratio is not None and ratio <= SHARE_BOUND
-    return Comparison(best, hours_ratio, ratio, met, worse_than)
+    return Comparison(best, hours_ratio, ratio, met)
 
 
 def table(outcomes: Mapping[str, ReplayOutcome]) -> str:
@@ -126,10 +123,3 @@ def _figures(outcome: ReplayOutcome) -> dict[str, Any]:
 
 def _share(outcome: ReplayOutcome) -> float:
     return outcome.over_target_share if outcome.over_target_share > NOTHING else 0.0
-
-
-def _beats(other: ReplayOutcome, ours: ReplayOutcome) -> bool:
-    cheaper = other.replica_hours < ours.replica_hours - 1e-9
-    return _share(other) <= _share(ours) and (
-        cheaper or (other.replica_hours <= ours.replica_hours and _share(other) < _share(ours))
-    )

@@ -4,7 +4,6 @@ import json
 
 import pytest
 from faults.growth import SHORTEST_S, WARM_UP_S, Lifetime, grown, growth
-from faults.reading import ROUTER_GAUGES, summed
 from faults.schedule import CALM_S, KINDS, schedule
 
 HOUR_S = 3600.0
@@ -136,14 +135,3 @@ def test_a_single_peak_is_no_growth():
 
 def test_what_is_not_ours_is_not_judged():
     assert grown([lifetime(noisy(360, 60, 1), role="other", name="API")])[1] == []
-
-
-def test_gauges_are_summed_over_labels():
-    page = (
-        "# HELP dragoman_router_requests_queued Requests that wait.\n"
-        'dragoman_router_requests_queued{deployment="default/a"} 2.0\n'
-        'dragoman_router_requests_queued{deployment="default/b"} 3.0\n'
-        'dragoman_router_queue_duration_seconds_count{deployment="default/b"} 9.0\n'
-        "dragoman_router_requests_active 6.0\n"
-    )
-    assert summed(page, ROUTER_GAUGES) == {"held": 5.0, "active": 6.0}
