@@ -1,6 +1,5 @@
 """Servers of a test on loopback addresses of their own, as pods have them."""
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -26,14 +25,6 @@ async def served(address: str, port: int, path: str, handler: Handler) -> AsyncI
         yield
     finally:
         await runner.cleanup()
-
-
-async def until(holds: Callable[[], bool], timeout_s: float = 5.0) -> None:
-    async with asyncio.timeout(timeout_s):
-        while True:
-            if holds():
-                return
-            await asyncio.sleep(0.01)
 
 
 def pod(name: str, address: str, ready: bool = True) -> EnginePod:

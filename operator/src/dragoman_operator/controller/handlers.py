@@ -2,7 +2,8 @@
 
 The handler is `kopf.on.event` instead of create, update and resume, which store progress in annotations
 and finalizers of the object. A reconciliation compares all objects, so the event needs no details; nothing is written
-to the object, and a restart loses nothing. tests/unit/operator/test_kopf_limits.py tests the assumptions about kopf.
+to the object, and a restart loses nothing. The assumptions about kopf are tested in
+tests/unit/operator/controller/test_kopf_limits.py.
 
 It is not one of kopf's indices: those wake the tasks of all objects for each object of the first list, so that the time
 grows with the square of their number. After a list that follows a broken watch, they also keep what was deleted.

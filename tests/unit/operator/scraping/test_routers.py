@@ -8,7 +8,8 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
-from tests.support.loopback import NET, Handler, served, until
+from tests.support.loopback import NET, Handler, served
+from tests.support.waiting import until
 
 from dragoman_contract.http import ROUTER_ADMIN_PORT
 from dragoman_kube.objects import Key
