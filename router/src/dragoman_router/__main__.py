@@ -128,7 +128,7 @@ def _tokens(settings: Settings) -> tuple[Issuer | None, OidcVerifier | None]:
     if settings.oidc_issuer is None:
         return None, None
     # Imported only if it is used: cryptography takes several MB.
-    from dragoman_router.oidc.opening import open_tokens
+    from dragoman_router.oidc.tokens import open_tokens
 
     return open_tokens(settings)
 

@@ -7,7 +7,7 @@ import pytest
 from tests.support.clock import Clock
 
 from dragoman_protocols.fleet import Sample
-from dragoman_router.access.local import is_local
+from dragoman_router.access.addresses import is_local
 from dragoman_router.fleet.backend import DURATION_BUCKETS_S
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.history import (

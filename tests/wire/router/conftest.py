@@ -21,8 +21,7 @@ from dragoman_router.http.app import App
 from dragoman_router.http.server import http_server
 from dragoman_router.http.state import State, assemble
 from dragoman_router.oidc.issuer import Issuer
-from dragoman_router.oidc.opening import open_tokens
-from dragoman_router.oidc.tokens import OidcVerifier
+from dragoman_router.oidc.tokens import OidcVerifier, open_tokens
 from dragoman_router.routing.deployments import Deployment, Replica
 from dragoman_router.settings import Settings
 from dragoman_router.state.opening import open_state

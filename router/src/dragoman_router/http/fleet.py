@@ -6,7 +6,7 @@ import time
 
 from dragoman_protocols.errors import FleetForbiddenError, UnknownDeploymentError
 from dragoman_protocols.fleet import Observed, ObservedFleet
-from dragoman_router.access.local import is_local
+from dragoman_router.access.addresses import is_local
 from dragoman_router.fleet.history import KEPT, MAX_DEPLOYMENTS, STEP_S
 from dragoman_router.http.state import State
 from dragoman_router.request import Request

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
 from collections.abc import Callable, Mapping
@@ -13,6 +14,7 @@ from dragoman_router.access.accounts import Account, AccountLimits
 from dragoman_router.access.gate import Identity
 from dragoman_router.oidc.claims import Caller, Expected, UnknownSigningKeyError, verified
 from dragoman_router.oidc.issuer import MIN_INTERVAL_S, Issuer
+from dragoman_router.settings import Settings
 
 MAX_TOKENS = 10_000
 """Verified tokens that are kept, about 3 MB."""
@@ -103,3 +105,15 @@ class OidcVerifier:
 
 def _digest(token: bytes) -> bytes:
     return hashlib.blake2b(token, digest_size=32).digest()
+
+
+def open_tokens(settings: Settings) -> tuple[Issuer, OidcVerifier]:
+    """The issuer, which has to be watched, and its tokens; the settings name one."""
+    assert settings.oidc_issuer is not None
+    clock = asyncio.get_running_loop().time
+    issuer = Issuer(settings.oidc_issuer, clock)
+    expected = Expected(
+        settings.oidc_issuer, settings.oidc_audience, settings.oidc_name_claim, settings.oidc_limits_claim
+    )
+    limits = {group: AccountLimits(**each.model_dump()) for group, each in settings.oidc_limits.items()}
+    return issuer, OidcVerifier(issuer, expected, limits, clock)

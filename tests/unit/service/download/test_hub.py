@@ -2,7 +2,6 @@
 
 import errno
 import fcntl
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -107,21 +106,7 @@ def test_a_model_that_lost_a_file_is_not_taken_without_its_hub(monkeypatch: pyte
 
 
 @pytest.mark.usefixtures("served")
-@pytest.mark.parametrize("revision", [None, support.COMMIT])
-def test_a_cache_of_an_earlier_version_is_taken_without_the_hub(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, revision: str | None
-) -> None:
-    complete = fetch()
-    path = tmp_path / "models--org--open" / RECORD
-    record = json.loads(path.read_text())
-    del record["listed"]
-    path.write_text(json.dumps(record))
-    leave(monkeypatch)
-    assert fetch(revision) == complete
-
-
-@pytest.mark.usefixtures("served")
-def test_a_partial_commit_of_an_earlier_version_does_not_replace_the_complete_one(
+def test_a_partial_commit_of_another_program_does_not_replace_the_complete_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     complete = fetch()
