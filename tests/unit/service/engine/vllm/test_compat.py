@@ -21,7 +21,7 @@ from dragoman_service.settings import Settings
 pytestmark = [pytest.mark.vllm, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(600)]
 """Imports of vLLM take 10 s of CPU time, and warn."""
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[5]
 DEMO_MODEL = ROOT / "examples/demo-model"
 
 ERROR_TEXTS = (
