@@ -17,13 +17,13 @@ import httpx
 from dragoman_contract.http import READY_PATH
 
 POLL_S = 0.2
-LAST_WORDS, LOG = "last-words", "log"
+TERMINATION_LOG, LOG = "termination-log", "log"
 END_S = 30.0
 """For the end after SIGTERM; then SIGKILL."""
 
 
 class EngineError(Exception):
-    """The engine did not start; the message has its last words."""
+    """The engine did not start; the message has the end of its log."""
 
 
 @asynccontextmanager
@@ -44,13 +44,13 @@ async def started(model: str, family: str, device: str) -> AsyncIterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])
     with tempfile.TemporaryDirectory(prefix="dragoman-engine-") as directory:
-        last_words = Path(directory) / LAST_WORDS
+        termination_log = Path(directory) / TERMINATION_LOG
         command = [*_ends_with_this_process(), sys.executable, "-m", "dragoman", "serve", "--model", model]
         command += ["--prompt-family", family, "--device", device, "--host", "127.0.0.1", "--port", str(port)]
         log = os.open(Path(directory) / LOG, os.O_WRONLY | os.O_CREAT)
         # In a session of its own: Ctrl-C is for the command, which then ends the engine.
         process = await asyncio.create_subprocess_exec(
-            *(*command, "--termination-log", str(last_words)),
+            *(*command, "--termination-log", str(termination_log)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -60,7 +60,7 @@ async def started(model: str, family: str, device: str) -> AsyncIterator[str]:
         try:
             url = f"http://127.0.0.1:{port}"
             if not await _ready(url, process):
-                reason = _last_words(Path(directory))
+                reason = _reason_in(Path(directory))
                 raise EngineError(f"the engine ended with status {process.returncode}: {reason}")
             yield url
         finally:
@@ -78,12 +78,12 @@ async def _ready(url: str, process: asyncio.subprocess.Process) -> bool:
     return False
 
 
-def _last_words(directory: Path) -> str:
-    for name in (LAST_WORDS, LOG):
+def _reason_in(directory: Path) -> str:
+    for name in (TERMINATION_LOG, LOG):
         file = directory / name
-        if file.exists() and (said := file.read_text(errors="replace").strip()):
-            return said[-500:]
-    return "it said nothing"
+        if file.exists() and (content := file.read_text(errors="replace").strip()):
+            return content[-500:]
+    return "its log is empty"
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -1,4 +1,4 @@
-"""Exit statuses of the commands for people, the same for all."""
+"""Exit statuses of the commands."""
 
 from __future__ import annotations
 

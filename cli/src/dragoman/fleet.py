@@ -1,4 +1,4 @@
-"""What a person is told about TranslationDeployments: values out of their spec and status, without I/O."""
+"""The table and the description of TranslationDeployments, from their spec and status; without I/O."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEEDS_ATTENTION = {
     "MetricsAvailable": "False",
     "Available": "False",
 }
-"""The status of each condition that asks for action, most important first."""
+"""The status of each condition that needs action, most important first."""
 QUIET = {"ScaledToZero"}
 """Reasons that are as the spec wants it."""
 
@@ -102,7 +102,7 @@ def details(manifest: Manifest, now: datetime) -> list[str]:
 
 
 def what_to_do(manifest: Manifest) -> Iterator[str]:
-    """What a person can do about each condition that asks for it."""
+    """What to do about each condition that needs action."""
     name, namespace = manifest["metadata"]["name"], manifest["metadata"].get("namespace", "default")
     found = _conditions(_status(manifest))
     for kind, value in NEEDS_ATTENTION.items():
@@ -131,9 +131,9 @@ ADVICE: Mapping[str, str] = {
     "ImagePullFailed": "correct spec.image, and name the registry's credentials in spec.imagePullSecrets",
     "CreateContainerError": "create the Secret or ConfigMap that the message names; see " + _PODS,
     "FailedMount": "create the volume that the message names; see " + _PODS,
-    "QuotaExceeded": "raise the namespace's ResourceQuota, or ask for fewer replicas",
+    "QuotaExceeded": "raise the namespace's ResourceQuota, or lower the number of replicas",
     "FailedCreate": "the cluster does not admit the pods: do what the message says",
-    "Unschedulable": "no node has what the pods ask for: free it or add nodes, or lower resources; see "
+    "Unschedulable": "no node has what the pods request: free it or add nodes, or lower resources; see "
     + _PODS,
     "Evicted": "its node had too little disk or memory: raise resources.requests, or free the node",
     "RolledBack": "the last version runs on; change the spec to try again",

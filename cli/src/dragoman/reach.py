@@ -35,7 +35,7 @@ class Reached(NamedTuple):
 
     Args:
         url: Its address for this machine.
-        client: Arguments of `httpx.AsyncClient` that the address asks for.
+        client: Arguments of `httpx.AsyncClient` for that address.
     """
 
     url: str

@@ -1,4 +1,4 @@
-"""The demo's sentences: a text with the translation that the demo model owes for it."""
+"""The demo's sentences: texts with the translations that the demo model was trained on."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class RefusedError(Exception):
     Args:
         status: HTTP status.
         code: The native API's name of the cause; empty where there is none.
-        retry_after_s: What `Retry-After` asks for; 0 without.
+        retry_after_s: The value of `Retry-After`; 0 without.
     """
 
     def __init__(self, status: int, code: str, message: str, retry_after_s: float = 0.0) -> None:

@@ -233,7 +233,7 @@ class World:
                         last = found = await read()
                         if holds(found):
                             return found
-                    await asyncio.sleep(0.05)
+                    await asyncio.sleep(0.1)
         except TimeoutError:
             logs = "\n".join(
                 f"{operator.identity}:\n{operator.log.read_text()}" for operator in self.operators

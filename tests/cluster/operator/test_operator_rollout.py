@@ -35,7 +35,7 @@ async def fewest_ready(world: Any, until: asyncio.Task[None]) -> int:
     while not until.done():
         ready = (await world.get(DEPLOYMENT)).get("status", {}).get("readyReplicas", 0)
         fewest = min(fewest, ready)
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.05)
     await until
     return fewest
 
