@@ -8,7 +8,6 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import uvicorn
@@ -105,13 +104,3 @@ def bound_socket(host: str, port: int, write_timeout_s: float = WRITE_TIMEOUT_S)
         made.close()
         raise OSError(f"cannot listen on {host} port {port}: {os.strerror(error.errno or 0)}") from error
     return made
-
-
-def use_one_worker_thread() -> None:
-    """Run what `asyncio.to_thread` gets, on the event loop that runs, one after another.
-
-    Two busy threads hand the interpreter's lock to each other whenever one calls `regex`, which releases it; the event
-    loop then waits for tens or hundreds of milliseconds.
-    """
-    worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="worker")
-    asyncio.get_running_loop().set_default_executor(worker)

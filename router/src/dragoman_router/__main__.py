@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import socket
 import sys
@@ -14,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import uvloop
 
-from dragoman_http.server import bound_socket, use_one_worker_thread
+from dragoman_http.event_loop import use_one_worker_thread
+from dragoman_http.server import bound_socket
 from dragoman_protocols.languages import load_names
 from dragoman_router.access.keys import KeyRing
 from dragoman_router.errors import RouterError, SettingsError
@@ -73,9 +73,6 @@ def _bound(settings: Settings) -> socket.socket:
 async def _run(settings: Settings) -> None:
     use_one_worker_thread()
     load_names()  # On first use this would block the event loop.
-    # A collection of everything takes tens of milliseconds; what is here now stays as long as the router.
-    gc.collect()
-    gc.freeze()
     raise_limit_of_open_files(files_needed(settings))
     ring = None if settings.keys_dir is None else KeyRing(settings.keys_dir, asyncio.get_running_loop().time)
     certificates = None if settings.tls_cert is None else Certificates(settings)

@@ -172,15 +172,6 @@ class Settings(CommandSettings):
             "client gets status 503."
         ),
     )
-    busy_poll_ms: float = Field(
-        0,
-        ge=0,
-        le=60_000,
-        description=(
-            "Milliseconds of busy polling after each request, which lowers latency and uses up to one "
-            "CPU core. 0: off."
-        ),
-    )
     route_headers: bool = Field(
         True,
         description="Add the headers X-Dragoman-Deployment, X-Dragoman-Endpoint and X-Dragoman-Route to responses.",

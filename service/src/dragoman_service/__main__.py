@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import uvloop
 from prometheus_client import REGISTRY
 
-from dragoman_http.server import use_one_worker_thread
+from dragoman_http.event_loop import use_one_worker_thread
 from dragoman_protocols.errors import EngineDeadError
 from dragoman_service.engine.devices import GPUMetrics, gpu_uuids
 from dragoman_service.engine.protocol import Engine, SleepableEngine

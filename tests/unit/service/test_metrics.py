@@ -5,6 +5,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from dragoman_contract.metrics import Metric
+from dragoman_http.event_loop import LoopLag
 from dragoman_protocols.errors import DrainingError, MalformedRequestError, OverloadedError
 from dragoman_protocols.languages import Pair, language
 from dragoman_service import metric_definitions
@@ -17,7 +18,6 @@ from dragoman_service.engine.sleeping import SleepMetrics
 from dragoman_service.engine.turns import Turns
 from dragoman_service.engine.vllm.compat import FALLBACK
 from dragoman_service.engine.vllm.graphs import DEFERRED
-from dragoman_service.http.event_loop import LoopLag
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.metrics import MAX_PAIRS, Metrics
 from dragoman_service.http.start_cache import StartCacheExchange

@@ -6,9 +6,6 @@ from typing import Any
 
 import pytest
 
-from dragoman_router.http import app
-from dragoman_router.http.busy_polling import BusyPolling
-
 
 async def test_the_body_and_the_answer_come_through_unchanged(router: Any, start_upstream: Any) -> None:
     one = await start_upstream()
@@ -214,25 +211,3 @@ async def test_pipelined_requests_are_answered_in_turn(router: Any, start_upstre
     assert [got.index(text) for text in (b'"first"', b'"second"', b'"third"')] == sorted(
         got.index(text) for text in (b'"first"', b'"second"', b'"third"')
     )
-
-
-async def test_each_request_keeps_a_router_that_polls_awake(
-    start_router: Any, start_upstream: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    awake: list[float] = []
-
-    class Polling(BusyPolling):
-        def extend(self) -> None:
-            super().extend()
-            awake.append(self._until_s)
-
-    monkeypatch.setattr(app, "BusyPolling", Polling)
-    one = await start_upstream()
-    for options, extended in (({}, 0), ({"busy_poll_ms": 20}, 2)):
-        router = await start_router(**options)
-        router.serve("a", one.replica())
-        for _ in range(2):
-            body = {"text": "a", "source_lang": "en", "target_lang": "de"}
-            async with router.http.post(router.url + "/translate", json=body) as got:
-                assert got.status == 200
-        assert len(awake) == extended

@@ -31,7 +31,6 @@ from dragoman_protocols.site import Limits, Site, Usage
 from dragoman_router.access.accounts import Charge
 from dragoman_router.access.gate import Gate
 from dragoman_router.fleet.connections import ExchangeError, Headers, Reply
-from dragoman_router.http.busy_polling import BusyPolling
 from dragoman_router.http.documents import document_of, fetch, owner
 from dragoman_router.http.fleet import check_fleet, observed_fleet, sees_fleet
 from dragoman_router.http.job import Answered, Job
@@ -67,9 +66,6 @@ class App:
         self._settings = settings
         self._scheme = b"http" if settings.tls_cert is None else b"https"
         self._loop = asyncio.get_running_loop()
-        self._polling = (
-            BusyPolling(settings.busy_poll_ms / 1000, self._loop) if settings.busy_poll_ms else None
-        )
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request; its task is cancelled when its client disconnects."""
@@ -86,8 +82,6 @@ class App:
             request.audit = AuditEntry()
             began_s = self._loop.time()
         state.active += 1
-        if self._polling is not None:
-            self._polling.extend()
         try:
             await self._answer(request, exchange, crowded=connection.crowded)
         except ClientGoneError:

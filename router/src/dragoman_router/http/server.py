@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 import resource
 import signal
@@ -14,6 +13,7 @@ from collections.abc import Iterable
 from ipaddress import ip_network
 from typing import Any
 
+from dragoman_http.event_loop import keep_all_objects
 from dragoman_http.limits import MAX_CROWDED, RequestLimits
 from dragoman_http.server import Server, make_server
 from dragoman_router.errors import SettingsError
@@ -136,9 +136,7 @@ class Router:
             knowing.cancel()
 
     async def _serve(self, at: socket.socket, ending: asyncio.Future[Any]) -> None:
-        # Modules and deployments stay; a garbage collection through them would delay requests for 50 ms and more.
-        gc.collect()
-        gc.freeze()
+        keep_all_objects()
         serving = asyncio.create_task(self._server.serve(sockets=[at]))
         try:
             await asyncio.wait((ending, serving), return_when=asyncio.FIRST_COMPLETED)

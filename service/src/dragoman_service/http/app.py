@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 from starlette.types import ASGIApp
 
+from dragoman_http.event_loop import LoopLag, collect_between_requests
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.openapi import document
 from dragoman_protocols.routes import ENDPOINTS
@@ -25,7 +26,6 @@ from dragoman_service.engine.protocol import Engine
 from dragoman_service.http.answering import Answering
 from dragoman_service.http.control import Control, Exposition, Tolerance
 from dragoman_service.http.endpoints import Endpoints
-from dragoman_service.http.event_loop import LoopLag, collect_between_requests
 from dragoman_service.http.glossaries import GlossaryTerms, open_store
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.metrics import Accounting, Metrics

@@ -13,6 +13,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from dragoman_contract.metrics import Metric, by_section
+from dragoman_http.event_loop import LoopLag
 from dragoman_protocols.errors import (
     CapacityError,
     CrowdedOutError,
@@ -28,7 +29,6 @@ from dragoman_service.core.admission import Admission, AdmissionSlot, Reason
 from dragoman_service.core.glossary_file import GlossaryFile
 from dragoman_service.core.stages import Observer, Origin, Priority
 from dragoman_service.engine.protocol import Phase, StallDetector
-from dragoman_service.http.event_loop import LoopLag
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.speeds import Generation, Speeds
 from dragoman_service.http.tracing import RequestSpan, Tracing

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 import signal
 import socket
 
+from dragoman_http.event_loop import keep_all_objects
 from dragoman_http.limits import BACKLOG, WRITE_TIMEOUT_S, RequestLimits
 from dragoman_http.protocol import BoundedProtocol
 from dragoman_http.server import bound_socket, make_server
@@ -121,10 +121,7 @@ class Pod:
         except StartError:
             self._lifecycle.fail()
             raise
-        # Objects of the start are permanent. A full collection takes a good part of a second with those of torch
-        # and vLLM.
-        gc.collect()
-        gc.freeze()
+        keep_all_objects()
         self._lifecycle.ready()
         phases = ", ".join(
             f"{phase} at {at_s:.1f}" for phase, at_s in self._lifecycle.phases_s.items() if at_s

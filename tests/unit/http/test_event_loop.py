@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from dragoman_service.http import event_loop
+from dragoman_http import event_loop
 from dragoman_service.http.lifecycle import Lifecycle
 
 
@@ -73,3 +73,18 @@ async def test_a_pod_without_a_pause_collects_all_the_same(
         seen.young = 3
         await turns()
         assert seen.all == 1
+
+
+async def test_work_in_threads_runs_one_after_another() -> None:
+    event_loop.use_one_worker_thread()
+    running = most = 0
+
+    def work() -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        sum(range(200_000))
+        running -= 1
+
+    await asyncio.gather(*(asyncio.to_thread(work) for _ in range(20)))
+    assert most == 1
