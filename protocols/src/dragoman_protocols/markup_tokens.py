@@ -8,6 +8,7 @@ Source: https://html.spec.whatwg.org/multipage/parsing.html#tokenization
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -50,7 +51,7 @@ class Kind(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Token:
     """One piece of the source.
 
@@ -118,7 +119,8 @@ def _markup(
         found = pattern.match(source, start)
     if not found:
         return None, pattern
-    name = found["name"].lower() if html else found["name"]
+    # A document has millions of few different tags.
+    name = sys.intern(found["name"].lower() if html else found["name"])
     attributes = found["attributes"] or ""
     if found["close"]:
         kind = Kind.CLOSE
@@ -126,7 +128,7 @@ def _markup(
         kind = Kind.EMPTY
     else:
         kind = Kind.OPEN
-    return Token(kind, found[0], name, attributes), pattern
+    return Token(kind, sys.intern(found[0]), name, attributes), pattern
 
 
 def _declaration_end(source: str, start: int) -> int:

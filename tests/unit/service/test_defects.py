@@ -8,9 +8,9 @@ from prometheus_client import CollectorRegistry
 from starlette.testclient import TestClient
 
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
-from dragoman_service.http import answering
+from dragoman_service.files.parsing import FileParser
+from dragoman_service.http import pipeline
 from dragoman_service.http.app import create_app
-from dragoman_service.http.files import ReadFile
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.tracing import tracing
 from dragoman_service.settings import Settings
@@ -61,7 +61,7 @@ def test_of_a_translation(
     body: Any,
     error: Any,
 ) -> None:
-    monkeypatch.setattr(answering, "while_connected", broken_work)
+    monkeypatch.setattr(pipeline, "while_connected", broken_work)
     answer = pod.client.post(path, json=body)
     assert answer.status_code == 500
     assert answer.json() == error
@@ -78,7 +78,7 @@ def test_of_any_other_path(pod: Pod, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_of_a_document_in_the_background(pod: Pod, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ReadFile, "translated", broken)
+    monkeypatch.setattr(FileParser, "rebuild", broken)
     form = {"source_lang": "en", "target_lang": "de"}
     with pod.client as client:
         sent = client.post("/documents", data=form, files={"file": ("a.txt", b"Hello")}).json()

@@ -150,23 +150,37 @@ class AdmissionSlot:
     Attributes:
         generations: Its generations, with those that were added.
         tokens: Their estimated tokens.
+        slots: Maximum generations in the engine at once.
     """
 
     def __init__(self, cost: Cost, slots: int, admission: Admission) -> None:
         self.generations, self.tokens = cost.generations, cost.tokens
         self._admission = admission
-        self._slots = slots
+        self.slots = slots
         self._was_overloaded = admission.overloaded_by_others(0)
         self._open = True
 
     def late(self, error: DeadlineExceededError) -> RequestError:
         """The error of a request whose time limit is exceeded: overload, if the engine was full with others."""
-        overloaded = self._was_overloaded or self._admission.overloaded_by_others(self._slots)
+        overloaded = self._was_overloaded or self._admission.overloaded_by_others(self.slots)
         return CrowdedOutError(str(error), reason=Reason.DEADLINE) if overloaded else error
 
     def served(self) -> None:
         """The request is complete."""
         self._admission.rate.done(self.tokens)
+
+    def set_cost(self, cost: Cost, time_left_s: float) -> None:
+        """Replace the estimate with which it was admitted.
+
+        Raises:
+            OverloadedError: It is refused with this cost.
+        """
+        self._admission.count(-self.slots, -self.tokens)
+        try:
+            self.slots = self._admission.slots_for(cost, time_left_s)
+            self.generations, self.tokens = cost.generations, cost.tokens
+        finally:
+            self._admission.count(self.slots, self.tokens)
 
     def add(self, tokens: int) -> None:
         """Count one more generation than was estimated, in the slot of one that has ended: a retry."""
@@ -236,6 +250,17 @@ class Admission:
             longest_s = file_limit_s(file_characters, longest_s, self._file_longest_s)
         return min(time_limit_s(requested), longest_s)
 
+    def slots_for(self, cost: Cost, time_left_s: float) -> int:
+        """Maximum generations of a request in the engine at once.
+
+        Raises:
+            OverloadedError: It is refused.
+        """
+        refusal = refusal_for(self._bounds, self._engine.capacity, self.load, cost, time_left_s)
+        if refusal is not None:
+            raise OverloadedError(_MESSAGES[refusal.reason], refusal.retry_after_s, refusal.reason)
+        return self._bounds.slots(cost)
+
     @contextmanager
     def admit(self, cost: Cost, time_left_s: float) -> Iterator[AdmissionSlot]:
         """Count one request, which has `time_left_s` until its time limit, while it is in flight.
@@ -243,18 +268,14 @@ class Admission:
         Raises:
             OverloadedError: It is refused.
         """
-        capacity = self._engine.capacity
-        refusal = refusal_for(self._bounds, capacity, self.load, cost, time_left_s)
-        if refusal is not None:
-            raise OverloadedError(_MESSAGES[refusal.reason], refusal.retry_after_s, refusal.reason)
-        slots = self._bounds.slots(cost)
+        slots = self.slots_for(cost, time_left_s)
         slot = AdmissionSlot(cost, slots, self)
         self.count(slots, cost.tokens)
         try:
             yield slot
         finally:
             slot.close()
-            self.count(-slots, -slot.tokens)
+            self.count(-slot.slots, -slot.tokens)
 
     def count(self, slots: int, tokens: int) -> None:
         """Add to what is in flight, or subtract."""

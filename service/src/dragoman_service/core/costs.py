@@ -14,6 +14,9 @@ from dragoman_protocols.translation import Split, TranslationRequest
 PROMPT_TOKENS = 32
 """Approximate tokens of the instruction around a text."""
 
+FILE_BYTES_PER_TOKEN = 1000
+"""A file has a token for so many bytes at least, as a rule: pictures and markup are most of some files."""
+
 BYTES_BEYOND_ASCII_TOKENS = 0.35
 ASCII_CHARS_PER_TOKEN = 4
 """Subword tokenizers make about a token of four letters of English, two of Cyrillic, one of Chinese or of
@@ -84,3 +87,8 @@ def cost_of(demands: Iterable[Demand]) -> Cost:
             longest_tokens, beside_tokens + math.ceil(longest_ratio * (read_tokens + written_tokens))
         )
     return Cost(tokens, max(PROMPT_TOKENS, longest_tokens), generations)
+
+
+def least_cost_of_file(size_bytes: int) -> Cost:
+    """A low estimate of a file that is not parsed, to refuse it before it is parsed."""
+    return Cost(max(1, size_bytes // FILE_BYTES_PER_TOKEN), PROMPT_TOKENS)

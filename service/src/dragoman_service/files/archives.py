@@ -75,8 +75,11 @@ class Archive:
         except (*UNREADABLE, KeyError):
             raise BrokenFileError(f"the file is damaged or encrypted: {name[:80]!r} cannot be read") from None
 
-    def replacing(self, parts: Mapping[str, bytes]) -> bytes:
+    def replacing(self, parts: Mapping[str, bytes | etree._Element]) -> bytes:
         """The archive with some entries replaced; order and compression of all stay as they were.
+
+        Args:
+            parts: By name; the root of an XML part is written without a copy of the whole in memory.
 
         Raises:
             BrokenFileError: An entry cannot be read.
@@ -89,7 +92,14 @@ class Archive:
                 copied = zipfile.ZipInfo(name, entry.date_time)
                 copied.external_attr = entry.external_attr
                 copied.compress_type = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
-                archive.writestr(copied, parts[name] if name in parts else self.part(name))
+                part = parts[name] if name in parts else self.part(name)
+                if isinstance(part, bytes):
+                    archive.writestr(copied, part)
+                else:
+                    with archive.open(copied, "w", force_zip64=False) as entry_file:
+                        part.getroottree().write(
+                            entry_file, xml_declaration=True, encoding="UTF-8", standalone=True
+                        )
         return written.getvalue()
 
 
@@ -109,8 +119,8 @@ def parsed(content: bytes) -> etree._Element:
         raise BrokenFileError("the file is damaged: a part of it is not well-formed XML") from None
     if root.getroottree().docinfo.doctype:
         raise BrokenFileError("the file has a document type, which documents of this kind do not have")
-    # Not in `content`, which may be in another encoding.
-    if LONG_PREFIX.search(etree.tostring(root, encoding="UTF-8")):
+    is_ascii = (root.getroottree().docinfo.encoding or "").upper() in ("UTF-8", "ASCII", "US-ASCII")
+    if LONG_PREFIX.search(content if is_ascii else etree.tostring(root, encoding="UTF-8")):
         raise BrokenFileError(f"the file has a namespace prefix of more than {MAX_PREFIX_BYTES} bytes")
     return root
 

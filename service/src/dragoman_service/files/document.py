@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from dragoman_protocols.translation import Format
 from dragoman_service.text.markup import MarkupRules, chunks
 
+MAX_TEXTS = 50_000
+"""Of one file: cells, messages, paragraphs. A reader may stop behind them."""
+
 
 @dataclass(frozen=True)
 class FileDocument:

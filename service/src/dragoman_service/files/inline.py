@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from xml.sax.saxutils import escape
+from html import escape
 
 from lxml import etree
 
@@ -65,7 +65,7 @@ class Inline:
         return True
 
     def _written(self, element: etree._Element) -> str:
-        parts = [escape(self._shown(element.text or ""))]
+        parts = [escape(self._shown(element.text or ""), quote=False)]
         for child in element:
             number = len(self._inner)
             self._inner.append(child)
@@ -73,7 +73,7 @@ class Inline:
                 parts.append(f'<g id="{number}">{self._written(child)}</g>')
             else:
                 parts.append(f'<x id="{number}"/>')
-            parts.append(escape(self._shown(child.tail or "")))
+            parts.append(escape(self._shown(child.tail or ""), quote=False))
         return "".join(parts)
 
     def _build(self, element: etree._Element, tree: etree._Element) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from xml.sax.saxutils import escape
+from html import escape
 
 from lxml import etree
 from markdown_it import MarkdownIt
@@ -232,7 +232,7 @@ def _written(children: Sequence[Token], block: _Block) -> list[str]:
         elif address:
             address = child.content
         elif child.type in ("text", "text_special"):
-            parts.append(escape(child.content))
+            parts.append(escape(child.content, quote=False))
         elif child.type == "softbreak":
             parts.append(" ")
         elif child.nesting == 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import chain, islice
 
 from lxml import etree
 
@@ -11,7 +12,7 @@ from dragoman_protocols.errors import BrokenFileError, GenerationError
 from dragoman_protocols.markup_tokens import RAW_TEXT, Kind, tokens
 from dragoman_protocols.translation import Format
 from dragoman_service.files.archives import Archive, parsed, serialized
-from dragoman_service.files.document import FileDocument
+from dragoman_service.files.document import MAX_TEXTS, FileDocument
 from dragoman_service.files.paragraphs import check_copies, paragraphs
 from dragoman_service.files.plain import decoded
 
@@ -114,7 +115,7 @@ def _parts(content: bytes, pattern: re.Pattern[str], needed: str) -> tuple[Archi
 def _by_paragraph(content: bytes, pattern: re.Pattern[str], needed: str) -> FileDocument:
     archive, names = _parts(content, pattern, needed)
     roots = {name: parsed(archive.part(name)) for name in names}
-    found = [paragraph for root in roots.values() for paragraph in paragraphs(root)]
+    found = list(islice(chain.from_iterable(map(paragraphs, roots.values())), MAX_TEXTS + 1))
     check_copies(found)
     texts = tuple(paragraph.written() for paragraph in found)
 
@@ -122,7 +123,7 @@ def _by_paragraph(content: bytes, pattern: re.Pattern[str], needed: str) -> File
         for paragraph, text, translation in zip(found, texts, translations, strict=True):
             if translation != text:
                 paragraph.replace(translation)
-        return archive.replacing({name: serialized(root) for name, root in roots.items()})
+        return archive.replacing(roots)
 
     return FileDocument(texts, Format.XML, rebuild, non_splitting_tags=frozenset({"g", "x"}))
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from xml.sax.saxutils import escape
+from html import escape
 
 from lxml import etree
 
@@ -96,7 +96,7 @@ class Paragraph:
 
     def _write(self, piece: Piece, common: Style) -> str:
         if isinstance(piece, Text) and piece.style.visible == common.visible:
-            return escape(piece.text)
+            return escape(piece.text, quote=False)
         number = len(self._marked)
         self._marked.append(piece)
         match piece:
@@ -105,7 +105,7 @@ class Paragraph:
             case Box():
                 inner = "".join(self._write(each, common) for each in piece.pieces)
             case Text():
-                inner = escape(piece.text)
+                inner = escape(piece.text, quote=False)
         return f'<g id="{number}">{inner}</g>'
 
     def _kept(self, tree: etree._Element) -> bool:
@@ -153,8 +153,14 @@ class Paragraph:
 
 
 def paragraphs(root: etree._Element) -> Iterator[Paragraph]:
-    """The paragraphs of a part that have words in them, those within text boxes too."""
-    for element in list(root.iter("{*}p")):
+    """The paragraphs of a part that have words in them, those within text boxes too.
+
+    The part must not be changed before the last one: listing a million empty ones first would take 100 MB.
+    """
+    for element in root.iter("{*}p"):
+        # Checked first, as millions of empty elements are some kilobytes of an archive.
+        if not len(element):
+            continue
         namespace = etree.QName(element).namespace or ""
         if "wordprocessingml" not in namespace and "drawingml" not in namespace:
             continue

@@ -8,15 +8,16 @@ Source: ECMA-376-1:2016, sections 18.4 (shared strings) and 18.5 (tables).
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from xml.sax.saxutils import escape
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from itertools import islice
 
 from lxml import etree
 
 from dragoman_protocols.errors import BrokenFileError
 from dragoman_protocols.translation import Format
-from dragoman_service.files.archives import Archive, parsed, serialized
-from dragoman_service.files.document import FileDocument
+from dragoman_service.files.archives import Archive, parsed
+from dragoman_service.files.document import MAX_TEXTS, FileDocument
 from dragoman_service.files.office import MAX_TEXT_BYTES
 from dragoman_service.files.paragraphs import SPACE, Paragraph, check_copies, paragraph_of
 from dragoman_service.files.values import in_xml, is_language
@@ -37,12 +38,7 @@ def read_excel(content: bytes) -> FileDocument:
         raise BrokenFileError("the file is no document of this kind: it has no xl/workbook.xml")
     columns = _columns(archive)
     roots = {name: parsed(part) for name, part in _parts(archive).items()}
-    cells = [
-        _Cell(element)
-        for root in roots.values()
-        for element in root.iter("{*}si" if etree.QName(root).localname == "sst" else "{*}is")
-    ]
-    cells = [cell for cell in cells if is_language(cell.words) and cell.words not in columns]
+    cells = list(islice(_cells(roots.values(), columns), MAX_TEXTS + 1))
     check_copies(cell.rich for cell in cells if cell.rich)
     texts = tuple(cell.text for cell in cells)
 
@@ -50,9 +46,19 @@ def read_excel(content: bytes) -> FileDocument:
         for cell, translation in zip(cells, translations, strict=True):
             if translation != cell.text:
                 cell.replace(translation)
-        return archive.replacing({name: serialized(root) for name, root in roots.items()})
+        return archive.replacing(roots)
 
     return FileDocument(texts, Format.XML, rebuild, non_splitting_tags=frozenset({"g", "x"}))
+
+
+def _cells(roots: Iterable[etree._Element], columns: frozenset[str]) -> Iterator[_Cell]:
+    """The cells with text that is translated."""
+    for root in roots:
+        for element in root.iter("{*}si" if etree.QName(root).localname == "sst" else "{*}is"):
+            if len(element):
+                cell = _Cell(element)
+                if is_language(cell.words) and cell.words not in columns:
+                    yield cell
 
 
 def _parts(archive: Archive) -> dict[str, bytes]:
@@ -94,7 +100,9 @@ class _Cell:
         self.words = (
             (self._plain.text or "") if self._plain is not None else self.rich.plain if self.rich else ""
         )
-        self.text = self.rich.written() if self.rich and self.words.strip() else escape(self.words)
+        self.text = (
+            self.rich.written() if self.rich and self.words.strip() else escape(self.words, quote=False)
+        )
 
     def replace(self, translation: str) -> None:
         """Replace the text; one whose tags were lost stays."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterable
+from html import escape
 from typing import NamedTuple
-from xml.sax.saxutils import escape, quoteattr
 
 from dragoman_service.files.values import in_xml
 
@@ -89,12 +89,12 @@ def _paragraph(paragraph: WordParagraph, *, right_to_left: bool) -> str:
     )
     return (
         f"<w:p><w:pPr>{properties}</w:pPr><w:r><w:rPr>{run}</w:rPr>"
-        f'<w:t xml:space="preserve">{escape(in_xml(paragraph.text))}</w:t></w:r></w:p>'
+        f'<w:t xml:space="preserve">{escape(in_xml(paragraph.text), quote=False)}</w:t></w:r></w:p>'
     )
 
 
 def _styles(lang: str) -> str:
-    named = quoteattr(lang)
+    named = f'"{escape(lang)}"'
     headings = "".join(
         f'<w:style w:type="paragraph" w:styleId="Heading{level}"><w:name w:val="heading {level}"/>'
         '<w:basedOn w:val="Normal"/><w:next w:val="Normal"/><w:qFormat/>'

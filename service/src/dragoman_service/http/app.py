@@ -23,12 +23,13 @@ from dragoman_service.core.priorities import ShortestFirst
 from dragoman_service.core.translator import max_concurrent, translator_of
 from dragoman_service.engine.devices import usable_cpus
 from dragoman_service.engine.protocol import Engine
-from dragoman_service.http.answering import Answering
 from dragoman_service.http.control import Control, Exposition, Tolerance
+from dragoman_service.http.documents import DocumentStore
 from dragoman_service.http.endpoints import Endpoints
 from dragoman_service.http.glossaries import GlossaryTerms, open_store
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.metrics import Accounting, Metrics
+from dragoman_service.http.pipeline import Pipeline
 from dragoman_service.http.routes import serve
 from dragoman_service.http.start_cache import StartCacheExchange
 from dragoman_service.http.tracing import Tracing
@@ -118,7 +119,8 @@ def create_app(
     exported = Exposition(registry, lambda: engine.hidden_metrics)
     glossaries = GlossaryTerms(open_store(settings.glossary_dir, settings.cache_dir))
     accounting = Accounting(metrics, tracing, shortest)
-    answering = Answering(translator, lifecycle, admission, accounting, settings.max_body_bytes)
+    documents = DocumentStore(lifecycle.unfetched)
+    pipeline = Pipeline(translator, lifecycle, admission, accounting, documents, settings.max_body_bytes)
     site = Site(
         offer_of([settings.languages]),
         settings.languages,
@@ -126,7 +128,7 @@ def create_app(
         Limits(settings.max_texts, settings.max_body_bytes),
         page=settings.page,
     )
-    endpoints = Endpoints(answering, site, glossaries)
+    endpoints = Endpoints(pipeline, site, glossaries)
     exchange = StartCacheExchange(start_cache, lifecycle, registry)
     control = Control(lifecycle, engine, admission, exported, tolerance, glossaries.attached, exchange)
     app = Application(openapi_url="/openapi.json", docs_url="/docs", redoc_url=None, redirect_slashes=False)

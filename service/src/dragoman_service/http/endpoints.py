@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 
 from starlette.routing import BaseRoute
 
-from dragoman_contract.routing import GLOSSARIES_HEADER, ROUTER_HEADER
+from dragoman_contract.routing import GLOSSARIES_HEADER, REPLICA_HEADER, ROUTER_HEADER
 from dragoman_http.exchange import Exchange
 from dragoman_protocols.calls import Events, Results, Translate, TranslateFile
 from dragoman_protocols.chat import Chat
 from dragoman_protocols.detection import detect
 from dragoman_protocols.endpoints import Kind
-from dragoman_protocols.errors import CapacityError
-from dragoman_protocols.files import MAX_FILE_BYTES
 from dragoman_protocols.languages import Pair
 from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.multipart import read_form
@@ -29,27 +26,18 @@ from dragoman_service.core.concurrency import together
 from dragoman_service.core.costs import Cost, cost_of, demands_of
 from dragoman_service.core.translator import Translator
 from dragoman_service.engine.protocol import Phase
-from dragoman_service.files.kinds import is_read_apart
-from dragoman_service.http.answering import Answering, Stream, Work, in_thread_if_long
+from dragoman_service.files.parsing import FileParser
 from dragoman_service.http.chat import ChatWork
-from dragoman_service.http.documents import (
-    MAX_CONCURRENT,
-    BackgroundDocuments,
-    DocumentStore,
-    FileWork,
-    new_document,
-)
-from dragoman_service.http.files import ReadFile, read_file
+from dragoman_service.http.documents import new_document
+from dragoman_service.http.files import FileWork, request_for
 from dragoman_service.http.glossaries import GlossaryTerms
+from dragoman_service.http.pipeline import Created, Pipeline, Stream, Work, in_thread_if_long
 from dragoman_service.http.routes import Defect, PodRoute
-
-MAX_CONCURRENT_REQUESTS = 8
-"""Of one call: each may have many texts in the engine at once."""
 
 ROUTER = ROUTER_HEADER.lower().encode()
 
-MAX_APART = 2
-"""Files that are read in processes of their own at once: each may take half a gigabyte."""
+MAX_CONCURRENT_REQUESTS = 8
+"""Of one call: each may have many texts in the engine at once."""
 
 
 @dataclass
@@ -112,19 +100,14 @@ class Endpoints:
     It also records by which router each came.
 
     Args:
-        answering: Answers those that need the engine.
+        pipeline: Does what needs the engine.
     """
 
-    def __init__(self, answering: Answering, site: Site, glossaries: GlossaryTerms) -> None:
-        self._answering, self._site = answering, site
+    def __init__(self, pipeline: Pipeline, site: Site, glossaries: GlossaryTerms) -> None:
+        self._pipeline, self._site = pipeline, site
         self._glossaries = glossaries
-        self._lifecycle = answering.lifecycle
-        self._max_file_bytes = max(answering.max_body_bytes, MAX_FILE_BYTES)
-        self._for_files = replace(answering, max_body_bytes=self._max_file_bytes)
-        self._documents = DocumentStore(self._lifecycle.unfetched)
-        self._background = BackgroundDocuments(answering, self._documents)
-        self._uploads = asyncio.Semaphore(MAX_CONCURRENT)
-        self._apart = ThreadPoolExecutor(MAX_APART, thread_name_prefix="file")
+        self._lifecycle = pipeline.lifecycle
+        self._parser = FileParser()
 
     def routes(self, defect: Defect) -> list[BaseRoute]:
         """The routes of all paths: those that translate first, templates last, longest first."""
@@ -156,27 +139,27 @@ class Endpoints:
         exchange.set_endpoint(endpoint)
         match endpoint.kind:
             case Kind.RESPOND | Kind.DETECT:
-                request.body = await exchange.read_body(self._answering.max_body_bytes)
+                request.body = await exchange.read_body(self._pipeline.max_body_bytes)
                 # In a thread: detecting languages, and naming them, takes milliseconds.
                 return await asyncio.to_thread(self._responded, exchange)
             case Kind.GLOSSARIES | Kind.DOCUMENT:
                 assert endpoint.handle is not None
                 handle = endpoint.handle
-                request.body = await exchange.read_body(self._answering.max_body_bytes)
+                request.body = await exchange.read_body(self._pipeline.max_body_bytes)
                 answered = await in_thread_if_long(len(request.body), lambda: handle(request))
                 if endpoint.kind is Kind.GLOSSARIES:
                     return await answered(self._glossaries.store)
-                return await answered(self._documents)
+                return await answered(self._pipeline.documents)
             case Kind.FILE:
-                return await self._upload(exchange)
+                return await self._pipeline.upload(exchange, partial(self._read_file, exchange))
             case Kind.TRANSLATE:
-                return await self._answering.translate(exchange, self._read)
+                return await self._pipeline.answer(exchange, partial(self._read, exchange))
 
     def _responded(self, exchange: Exchange) -> Answer:
         endpoint, request = exchange.endpoint, exchange.request
         if endpoint.respond is not None:
             ready = self._lifecycle.phase is Phase.READY
-            usage = Usage(self._answering.translated[endpoint.api.name])
+            usage = Usage(self._pipeline.translated[endpoint.api.name])
             site = replace(self._site, ready=ready, usage=usage)
             return endpoint.respond(request, site)
         assert endpoint.detect is not None
@@ -197,29 +180,11 @@ class Endpoints:
         added = [await self._glossaries.added(each, call.glossary_ids, header) for each in call.requests]
         return TranslationWork(tuple(added), call)
 
-    async def _upload(self, exchange: Exchange) -> Answer | None:
-        if self._uploads.locked() or self._background.full:
-            raise CapacityError(f"{MAX_CONCURRENT} files are being translated")
-
-        async def work() -> Work:
-            call, file = await self._file(exchange)
-            document = new_document(exchange.endpoint.api.name, call, exchange.request)
-            return FileWork(call, file, document, self._documents)
-
-        async with self._uploads:
-            if not exchange.endpoint.in_background:
-                return await self._for_files.translate(exchange, lambda _: work())
-            request, api = exchange.request, exchange.endpoint.api.name
-            request.body = await exchange.read_body(self._max_file_bytes)
-            call, file = await self._file(exchange)
-            document = new_document(api, call, request)
-            return call.render(await self._background.start(document, file, request))
-
-    async def _file(self, exchange: Exchange) -> tuple[TranslateFile, ReadFile]:
-        """The call, and the file with the terms of its glossaries; raises `CallerError`."""
+    async def _read_file(self, exchange: Exchange, created: Created) -> FileWork:
+        """The work of a form with a file; raises `CallerError`."""
         request, endpoint = exchange.request, exchange.endpoint
 
-        def read() -> TranslateFile:
+        def read_call() -> TranslateFile:
             if request.is_multipart:
                 request.upload = read_form(request.header(b"content-type"), request.body, keep_file=True)
                 request.body = b""
@@ -228,12 +193,12 @@ class Endpoints:
             assert isinstance(call, TranslateFile)
             return call
 
-        call = await asyncio.to_thread(read)
-        # The thread of all other work does not wait for a process.
-        executor = self._apart if is_read_apart(call.name) else None
-        file = await asyncio.get_running_loop().run_in_executor(executor, read_file, call, self._site.offer)
-        if file.request is None or not call.glossary_ids:
-            return call, file
-        header = request.text_header(GLOSSARIES_HEADER)
-        terms = await self._glossaries.added(file.request, call.glossary_ids, header)
-        return call, replace(file, request=terms)
+        call = await asyncio.to_thread(read_call)
+        document = new_document(endpoint.api.name, call, request.text_header(REPLICA_HEADER))
+        created((call, document))
+        parsed = await self._parser.parse(call.name, call.content, call.request.target_lang)
+        wanted = await asyncio.to_thread(request_for, call, parsed, self._site.offer)
+        if wanted is not None:
+            header = request.text_header(GLOSSARIES_HEADER)
+            wanted = await self._glossaries.added(wanted, call.glossary_ids, header)
+        return FileWork(call, document, parsed, wanted, self._parser, self._pipeline.documents)

@@ -1,95 +1,104 @@
-"""Files: their texts are read and translated, and the translation is kept until it is fetched."""
+"""Files as work: their texts are translated, and put back."""
 
 from __future__ import annotations
 
-import asyncio
+import time
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from dragoman_protocols.calls import TranslateFile
 from dragoman_protocols.detection import NOTHING, detect
+from dragoman_protocols.documents import Document, State
+from dragoman_protocols.languages import Pair
+from dragoman_protocols.messages import Answer
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.translation import TranslationRequest, not_blank, put_back
 from dragoman_service.core.costs import Cost, cost_of, demands_of
 from dragoman_service.core.translator import Translator
-from dragoman_service.files.document import FileDocument
-from dragoman_service.files.kinds import read
+from dragoman_service.files.parsing import FileParser, ParsedFile
+from dragoman_service.http.documents import DocumentStore
+from dragoman_service.http.pipeline import BackgroundWork
 
 SAMPLED_TEXTS = 200
 """A file's language is detected from its first texts: each alone may be too short."""
 
 
-class Translated(NamedTuple):
-    """The content of a translated file.
+@dataclass
+class FileWork(BackgroundWork):
+    """A file.
 
     Args:
-        findings: The number of warnings by their codes, and of segments that are the translation memory's.
-    """
-
-    content: bytes
-    findings: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class ReadFile:
-    """A file that was read.
-
-    Args:
-        texts: All of its texts, blank ones too.
-        words: Its texts without their markup, which is what it is charged for.
+        call: The call that it was read from.
+        document: Reports its state.
+        parsed: Its texts.
         request: What the core has to do; None where all texts are blank.
+        store: Gets the result.
     """
 
-    file: FileDocument
-    texts: tuple[str, ...]
-    words: tuple[str, ...]
+    call: TranslateFile
+    document: Document
+    parsed: ParsedFile
     request: TranslationRequest | None
+    parser: FileParser
+    store: DocumentStore
 
-    @property
-    def characters(self) -> int:
-        """What it is charged for."""
-        return sum(map(len, self.words))
+    def __post_init__(self) -> None:
+        # Markup is not charged.
+        self.characters = sum(map(len, self.parsed.words))
+        self.text_count = 0 if self.request is None else len(self.request.texts)
+        self.document.characters, self.progress = self.characters, self.document.advance
+        if self.request is not None:
+            self.document.source_lang = self.request.source_lang
 
     @property
     def cost(self) -> Cost:
-        """Of the translation, for the engine."""
+        """Of the texts without markup."""
         if self.request is None:
             return cost_of(())
-        return cost_of(demands_of(replace(self.request, texts=self.words)))
+        return cost_of(demands_of(replace(self.request, texts=self.parsed.words)))
 
-    async def translated(self, translator: Translator) -> Translated:
-        """The file with its texts translated."""
+    def check(self, translator: Translator) -> Pair | None:
+        """The pair.
+
+        Raises:
+            CallerError: It is not served.
+        """
+        return translator.check(self.request) if self.request else None
+
+    async def answer(self, translator: Translator) -> Answer:
+        """Translate the file, and answer its document, which charges for it."""
+        await self.translate(translator)
+        return self.call.render(self.document)
+
+    async def translate(self, translator: Translator) -> None:
+        """Translate the file, and keep it."""
+        document, call = self.document, self.call
+        document.state, document.started_s = State.TRANSLATING, time.monotonic()
         results = [] if self.request is None else await translator.translate(self.request)
-
-        def rebuilt() -> bytes:
-            return self.file.rebuild([result.text for result in put_back(self.texts, results, None)])
-
+        texts = [result.text for result in put_back(self.parsed.texts, results, None)]
+        content = await self.parser.rebuild(
+            self.parsed, call.name, call.content, call.request.target_lang, texts
+        )
         findings = Counter(warned.code for result in results for warned in result.warnings)
         if remembered := sum(result.from_memory for result in results):
             findings["from_memory"] = remembered
-        return Translated(await asyncio.to_thread(rebuilt), dict(sorted(findings.items())))
+        document.findings = dict(sorted(findings.items()))
+        self.store.done(document, content)
 
 
-def read_file(call: TranslateFile, offer: Offer) -> ReadFile:
-    """The texts of a file, and what has to be done with them. Takes long: call it in a thread.
-
-    Raises:
-        CallerError: The file cannot be read.
-    """
-    file = read(call.name, call.content, call.request.target_lang)
-    texts, words = not_blank(file.texts), tuple(file.words())
+def request_for(call: TranslateFile, parsed: ParsedFile, offer: Offer) -> TranslationRequest | None:
+    """What the core has to do with a file; None where all texts are blank. Detects its language."""
+    texts = not_blank(parsed.texts)
     request = replace(
         call.request,
         texts=texts,
-        format=file.format,
-        ignore_tags=file.ignore_tags,
-        splitting_tags=file.splitting_tags,
-        non_splitting_tags=file.non_splitting_tags,
-        source_lang=call.request.source_lang or _detected(words, offer),
+        format=parsed.format,
+        ignore_tags=parsed.ignore_tags,
+        splitting_tags=parsed.splitting_tags,
+        non_splitting_tags=parsed.non_splitting_tags,
+        source_lang=call.request.source_lang or _detected(parsed.words, offer),
     )
-    return ReadFile(file, tuple(file.texts), words, request if texts else None)
+    return request if texts else None
 
 
 def _detected(words: tuple[str, ...], offer: Offer) -> str | None:

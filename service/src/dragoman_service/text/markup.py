@@ -49,7 +49,7 @@ class MarkupRules:
     non_splitting_tags: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Chunk:
     """Text, an inline tag, something opaque, or a boundary.
 
@@ -64,7 +64,7 @@ class Chunk:
     pair: int = 0
 
 
-@dataclass
+@dataclass(slots=True)
 class _Element:
     """An open element while its source is read."""
 

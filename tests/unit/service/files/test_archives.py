@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dragoman_protocols.errors import BrokenFileError
 from dragoman_service.files import archives
 from dragoman_service.files.archives import Archive, parsed
-from dragoman_service.files.kinds import READERS
+from dragoman_service.files.kinds import read
 
 ZIPPED = [".docx", ".pptx", ".odt", ".odp", ".epub"]
 
@@ -61,7 +61,7 @@ def test_an_entry_larger_than_declared_is_refused_before_it_is_unpacked(method: 
 )
 def test_what_is_no_document_is_refused(ending: str, content: bytes) -> None:
     with pytest.raises(BrokenFileError):
-        READERS[ending](content, "de")
+        read(f"a{ending}", content, "de")
 
 
 @given(st.data())
@@ -71,7 +71,7 @@ def test_a_damaged_archive_is_refused_or_read(data: st.DataObject) -> None:
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     for ending in ZIPPED:
         try:
-            document = READERS[ending](bytes(content), "de")
+            document = read(f"a{ending}", bytes(content), "de")
             document.rebuild(document.texts)
         except BrokenFileError:
             continue

@@ -1,8 +1,6 @@
 """PDFs become Word documents: what reportlab typeset is read by python-docx."""
 
 import io
-import subprocess
-from typing import Any
 
 import docx
 import pytest
@@ -15,13 +13,11 @@ from tests.unit.service.files.pdfs import (
     hostile,
     lines_of,
     page,
-    report,
     scan,
 )
 
 from dragoman_protocols.errors import BrokenFileError
-from dragoman_service.files import pdf
-from dragoman_service.files.kinds import is_read_apart, read
+from dragoman_service.files.kinds import read
 from dragoman_service.files.pdf_layout import Block, Line, blocks
 
 
@@ -119,33 +115,11 @@ def test_what_is_no_text_to_translate_stays() -> None:
         (b"", "no PDF, or is damaged"),
         (b"%PDF-1.7\nabc", "no PDF, or is damaged"),
         (hostile()["one page 100,000 times"], "more than 2000 pages"),
-        (hostile()["a bomb in a bomb"], "cannot be read within 30 s and 512 MiB"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_its_cause(content: bytes, cause: str) -> None:
     with pytest.raises(BrokenFileError, match=cause):
         read("a.pdf", content, "de")
-
-
-def test_a_process_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf, "MAX_S", 0.001)
-    with pytest.raises(BrokenFileError, match="cannot be read within"):
-        read("a.pdf", report().content(), "de")
-
-
-def test_a_pdf_is_read_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[Any] = []
-    run = subprocess.run
-
-    def recorded(*args: Any, **options: Any) -> Any:
-        started.append(options["env"])
-        return run(*args, **options)
-
-    monkeypatch.setattr(subprocess, "run", recorded)
-    read("a.pdf", lines_of("Hello"), "de")
-    assert started == [{}]
-    assert is_read_apart("A.PDF")
-    assert not is_read_apart("a.docx")
 
 
 def test_a_broken_page_is_blank() -> None:
