@@ -34,24 +34,10 @@ from dragoman_tune.requests import Answer, Request
 from dragoman_tune.server import Server, running
 
 MAX_IN_FLIGHT = 512
-GENERATION_S = 1.0
-PORT_FLAG = "--serve"
+POD = str(Path(__file__).with_name("front_end_pod.py"))
 START_S = 60.0
 Case = tuple[int, int]
 """Requests in flight, and sentences of each."""
-
-
-def serve(port: int) -> None:
-    """Run a pod as `dragoman serve` does; the answers are too long for a command line."""
-    from dragoman_service.__main__ import _serve
-    from dragoman_service.settings import Settings
-
-    script = {"first_token_s": GENERATION_S, "answers": LONG_SENTENCES}
-    settings = Settings(
-        model="org/model", engine="scripted", host="127.0.0.1", port=port, engine_args=script,
-        split="sentences", max_num_seqs=8 * MAX_IN_FLIGHT, request_timeout_s=120,
-    )  # fmt: skip
-    uvloop.run(_serve(settings))
 
 
 def requests(sentences: int) -> Iterator[Request]:
@@ -73,7 +59,7 @@ async def cpu_ms(python: str, case: Case, window_s: float, log: Path) -> float:
     """Milliseconds of the HTTP process for a request."""
     in_flight, sentences = case
     port = free_port()
-    command = [python, __file__, PORT_FLAG, str(port)]
+    command = [python, POD, str(port)]
     spent_s: list[float] = []
     async with running(Server("the pod", command, port, "/readyz", log, {}), START_S) as server:
 
@@ -134,7 +120,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == [PORT_FLAG]:
-        serve(int(sys.argv[2]))
-    else:
-        main()
+    main()
