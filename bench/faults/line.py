@@ -38,8 +38,8 @@ class Line:
             return
         try:
             far_reader, far_writer = await asyncio.open_connection(*self._target)
-        except OSError:
-            # The server is gone, and so are connections to it.
+        except (OSError, asyncio.CancelledError):
+            # The server is gone, and so are connections to it; or the run has ended.
             writer.transport.abort()
             return
         self._ends |= {writer, far_writer}
