@@ -130,10 +130,11 @@ NOTHING = Peek((), 0)
 """Of a request that needs no pair and is charged for nothing."""
 
 
-def peek_of(need: Need) -> Peek:
+def peek_of(need: Need, model: str | None = None, glossary_ids: tuple[str, ...] = ()) -> Peek:
     """Of one pair, whose texts are charged for once."""
     texts = need.texts
-    return Peek((need,), len(texts[0]) if len(texts) == 1 else sum(map(len, texts)))
+    characters = len(texts[0]) if len(texts) == 1 else sum(map(len, texts))
+    return Peek((need,), characters, model, glossary_ids)
 
 
 Shape = TypeVar("Shape")

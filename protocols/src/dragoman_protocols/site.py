@@ -23,9 +23,11 @@ class Limits:
         Raises:
             InvalidFieldError: There are more.
         """
-        known = [each for each in (self.max_texts, most) if each is not None]
-        if known and texts > min(known):
-            raise InvalidFieldError(f"{texts} texts in one request; send at most {min(known)}")
+        limit = self.max_texts
+        if most is not None and (limit is None or most < limit):
+            limit = most
+        if limit is not None and texts > limit:
+            raise InvalidFieldError(f"{texts} texts in one request; send at most {limit}")
 
 
 @dataclass(frozen=True, slots=True)

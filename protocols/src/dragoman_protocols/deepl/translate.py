@@ -57,7 +57,7 @@ class Labels:
 def find(fields: Fields, offer: Offer) -> Peek:
     """The pair, the texts and the glossaries of a translation."""
     need = need_of(fields, offer, _texts(fields))
-    return peek_of(need)._replace(glossary_ids=glossary_ids(fields, need.source))
+    return peek_of(need, None, glossary_ids(fields, need.source))
 
 
 def call(fields: Fields, found: Peek, site: Site) -> Translate:

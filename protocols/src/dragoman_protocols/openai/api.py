@@ -59,8 +59,7 @@ def find(body: ChatText, offer: Offer) -> Peek:
     """The model; with options the pair and the text."""
     if body.translation_options is None:
         return Peek((), sum(len(_text(message)) for message in body.messages), body.model)
-    need = _need(body.messages, body.translation_options, offer)
-    return peek_of(need)._replace(model=body.model)
+    return peek_of(_need(body.messages, body.translation_options, offer), body.model)
 
 
 def call(body: ChatRequest, found: Peek, site: Site) -> Translate | Chat:
