@@ -84,7 +84,7 @@ class FakeCluster:
         self._note(kind.name, before, None, reported=reported)
 
     def collect_garbage(self) -> None:
-        """Delete what belongs to objects that no longer exist, as Kubernetes does by and by."""
+        """Delete what belongs to objects that no longer exist, as the garbage collector of Kubernetes does."""
         while orphans := [
             (index, found)
             for index, found in self.objects.items()

@@ -19,7 +19,7 @@ from dragoman_kube.errors import (
     error_of,
 )
 from dragoman_kube.kinds import Kind
-from dragoman_kube.objects import Key, Manifest, key_of
+from dragoman_kube.objects import Key, Manifest, drop_owned_fields, key_of
 
 JSON = "application/json"
 APPLY = "application/apply-patch+yaml"
@@ -80,7 +80,7 @@ class KubeClient:
         labels: str = "",
         fields: str = "",
     ) -> Listing:
-        """The objects of a kind, read in pages.
+        """The objects of a kind, read in pages, without the fields that managers own; see `drop_owned_fields`.
 
         Without `namespace` in all namespaces.
         """
@@ -100,7 +100,9 @@ class KubeClient:
                 metadata = found["metadata"]
                 # Items of a list do not repeat their kind; owner references need it.
                 typed = {"apiVersion": kind.api_version, "kind": kind.name}
-                items += [{**typed, **item} for item in found["items"] or ()]
+                for item in found["items"] or ():
+                    drop_owned_fields(item)
+                    items.append({**typed, **item})
                 version = str(metadata["resourceVersion"])
             except (KeyError, TypeError) as error:
                 raise UnavailableError(attempted, "the response is not a list") from error

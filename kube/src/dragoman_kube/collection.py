@@ -2,7 +2,7 @@
 
 Because own writes are visible at once, a controller that has just created an object finds it in its next
 reconciliation, and does not create it twice while the watch event is on its way. Which of two states of an object is
-the newer one is decided by its resourceVersion, never by time: a watch may lag behind for as long as it likes.
+the newer one is decided by its resourceVersion, never by time: a watch may lag behind for minutes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from dragoman_kube.objects import Key, Manifest, controller_of, key_of, uid_of
+from dragoman_kube.objects import Key, Manifest, controller_of, drop_owned_fields, key_of, uid_of
 
 Listener = Callable[[Manifest | None, Manifest | None], None]
 """Called with an object before and after a change; None before its creation and after its deletion.
@@ -25,7 +25,7 @@ MAX_DELETED = 1000
 class Collection:
     """The objects of one kind, by key and by the controller that owns them.
 
-    Their managedFields name the managers without the fields, which are nearly half of the memory of an object.
+    Their managedFields name the managers without the fields; see `drop_owned_fields`.
     """
 
     def __init__(self) -> None:
@@ -79,8 +79,7 @@ class Collection:
 
     def _store(self, known: Manifest | None, manifest: Manifest) -> None:
         key = key_of(manifest)
-        for entry in manifest["metadata"].get("managedFields") or ():
-            entry.pop("fieldsV1", None)
+        drop_owned_fields(manifest)
         if known is not None:
             self._disown(key, known)
             if uid_of(known) != uid_of(manifest):

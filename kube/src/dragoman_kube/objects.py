@@ -143,6 +143,12 @@ def created_at(manifest: Mapping[str, Any]) -> datetime:
     return parse_time(manifest["metadata"]["creationTimestamp"])
 
 
+def drop_owned_fields(manifest: Mapping[str, Any]) -> None:
+    """Remove which fields each manager owns, and leave the managers: nearly half of the memory of an object."""
+    for entry in manifest["metadata"].get("managedFields") or ():
+        entry.pop("fieldsV1", None)
+
+
 def as_applied(found: Mapping[str, Any], manager: str) -> list[Mapping[str, Any]] | None:
     """The managedFields of an object in which all fields of a manager are owned by `Apply`; None if they are already.
 

@@ -119,7 +119,7 @@ class Leadership:
                 lease = await self._kube.get(LEASE, Key(self._namespace, name))
                 self.contacted = True
                 if lease is not None:
-                    self._observed = observe(lease, self._observed, self._clock())
+                    self._observed = observed_lease(lease, self._observed, self._clock())
                     if not may_claim(lease, self._observed, identity, self._clock()):
                         self._holder = str((lease.get("spec") or {}).get("holderIdentity"))
                         return False
@@ -174,7 +174,7 @@ class ObservedLease:
     """Seconds of our monotonic clock."""
 
 
-def observe(lease: Manifest, before: ObservedLease | None, now: float) -> ObservedLease:
+def observed_lease(lease: Manifest, before: ObservedLease | None, now: float) -> ObservedLease:
     """The observation of the Lease as read now; `since` stays while its version does."""
     version = lease["metadata"]["resourceVersion"]
     return before if before is not None and before.version == version else ObservedLease(version, now)

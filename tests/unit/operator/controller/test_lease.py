@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dragoman_kube.config import ServiceAccount
-from dragoman_operator.controller.leadership import ObservedLease, claimed, may_claim, observe
+from dragoman_operator.controller.leadership import ObservedLease, claimed, may_claim, observed_lease
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
 
@@ -21,19 +21,19 @@ def lease(holder: str | None = "other", version: str = "1", **spec: Any) -> dict
 
 
 def test_lease_that_is_not_renewed_is_acquired_after_its_duration() -> None:
-    observed = observe(lease(), None, 100.0)
-    assert not may_claim(lease(), observe(lease(), observed, 114.9), "me", 114.9)
-    assert may_claim(lease(), observe(lease(), observed, 115.0), "me", 115.0)
+    observed = observed_lease(lease(), None, 100.0)
+    assert not may_claim(lease(), observed_lease(lease(), observed, 114.9), "me", 114.9)
+    assert may_claim(lease(), observed_lease(lease(), observed, 115.0), "me", 115.0)
 
 
 def test_renewal_restarts_the_wait() -> None:
-    observed = observe(lease(version="2"), ObservedLease("1", 100.0), 110.0)
+    observed = observed_lease(lease(version="2"), ObservedLease("1", 100.0), 110.0)
     assert not may_claim(lease(version="2"), observed, "me", 120.0)
 
 
 def test_old_renew_time_alone_is_no_reason() -> None:
     # The holder's clock may be years behind ours.
-    assert not may_claim(lease(), observe(lease(), None, 100.0), "me", 100.0)
+    assert not may_claim(lease(), observed_lease(lease(), None, 100.0), "me", 100.0)
 
 
 @pytest.mark.parametrize("holder", ["", None, "me"])
