@@ -7,7 +7,7 @@ from opentelemetry.trace import StatusCode
 from prometheus_client import CollectorRegistry
 
 from dragoman_protocols.messages import Request
-from dragoman_service.http.metrics import Accounting, Metrics
+from dragoman_service.http.metrics import Metrics, RequestRecords
 from dragoman_service.http.tracing import Tracing, tracing
 from dragoman_service.settings import Settings
 
@@ -70,9 +70,9 @@ async def test_a_trace_header_that_is_none_begins_a_trace(header: str) -> None:
 
 async def test_without_a_collector_nothing_is_traced() -> None:
     assert tracing(None, "m") is None
-    with Accounting(Metrics(CollectorRegistry(), "m"), None).request("native", sent()) as account:
-        assert account.origin.trace_headers is None
-        account.translated()
+    with RequestRecords(Metrics(CollectorRegistry(), "m"), None).request("native", sent()) as record:
+        assert record.origin.trace_headers is None
+        record.translated()
 
 
 def test_spans_reach_a_collector(collector: Any) -> None:

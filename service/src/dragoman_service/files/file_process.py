@@ -23,7 +23,7 @@ from dragoman_service.files.kinds import read
 CPU_S = 30
 MEMORY_BYTES = 512 * 1024 * 1024
 """Of the address space, of which Python and the reader take 50 to 150 MB."""
-NICENESS = 19
+NICENESS = 15
 """Below the process for long texts, whose clients wait."""
 
 TOO_MUCH = f"the file cannot be read within {CPU_S} s and {MEMORY_BYTES >> 20} MiB of memory; split it, or save it anew"

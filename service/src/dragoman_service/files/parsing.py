@@ -26,8 +26,8 @@ from dragoman_service.files.kinds import read
 
 PROGRAM = "dragoman_service.files.file_process"
 
-MAX_S = 2.0 * CPU_S
-"""Of one process, on a busy machine."""
+MAX_S = 10.0 * CPU_S
+"""Of one process, whose CPU time is limited, on a machine whose other processes come first."""
 
 INLINE_BYTES = 128 * 1024
 """Files that unpack to more are parsed in a process: so much XML takes about 20 ms, a process starts in 200 ms."""

@@ -28,7 +28,7 @@ from dragoman_service.http.documents import DocumentStore
 from dragoman_service.http.endpoints import Endpoints
 from dragoman_service.http.glossaries import GlossaryTerms, open_store
 from dragoman_service.http.lifecycle import Lifecycle
-from dragoman_service.http.metrics import Accounting, Metrics
+from dragoman_service.http.metrics import Metrics, RequestRecords
 from dragoman_service.http.pipeline import Pipeline
 from dragoman_service.http.routes import serve
 from dragoman_service.http.start_cache import StartCacheExchange
@@ -118,9 +118,9 @@ def create_app(
     tolerance = Tolerance(settings.stall_timeout_s, settings.unready_when_overloaded)
     exported = Exposition(registry, lambda: engine.hidden_metrics)
     glossaries = GlossaryTerms(open_store(settings.glossary_dir, settings.cache_dir))
-    accounting = Accounting(metrics, tracing, shortest)
+    records = RequestRecords(metrics, tracing, shortest)
     documents = DocumentStore(lifecycle.unfetched)
-    pipeline = Pipeline(translator, lifecycle, admission, accounting, documents, settings.max_body_bytes)
+    pipeline = Pipeline(translator, lifecycle, admission, records, documents, settings.max_body_bytes)
     site = Site(
         offer_of([settings.languages]),
         settings.languages,
@@ -134,11 +134,11 @@ def create_app(
     app = Application(openapi_url="/openapi.json", docs_url="/docs", redoc_url=None, redirect_slashes=False)
     documentation = app.router.routes
     app.router.routes = [
-        *endpoints.routes(accounting.defect),
-        *control.routes(accounting.defect),
+        *endpoints.routes(records.defect),
+        *control.routes(records.defect),
         *documentation,
     ]
-    app.router.default = partial(serve, endpoints.unknown, accounting.defect)
+    app.router.default = partial(serve, endpoints.unknown, records.defect)
 
     async def warm_up() -> None:
         await asyncio.gather(translator.warm_up(), exchange.take())

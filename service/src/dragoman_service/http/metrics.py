@@ -194,7 +194,7 @@ class Metrics(Observer):
 
 
 @dataclass(frozen=True)
-class Accounting:
+class RequestRecords:
     """Counts and traces requests.
 
     Args:
@@ -207,10 +207,10 @@ class Accounting:
     priority: Priority | None = None
 
     @contextmanager
-    def request(self, api: str, request: Request) -> Iterator[Account]:
-        """The account of a request of an API, as its head shows it, while it is answered."""
+    def request(self, api: str, request: Request) -> Iterator[RequestRecord]:
+        """The record of a request of an API, as its head shows it, while it is answered."""
         with nullcontext() if self.tracing is None else self.tracing.request(request) as span:
-            yield Account(self.metrics, span, self.priority, api)
+            yield RequestRecord(self.metrics, span, self.priority, api)
 
     def defect(self) -> RequestError:
         """Log and count the unexpected exception that is being handled; the error to answer."""
@@ -219,7 +219,7 @@ class Accounting:
         return DefectError("a defect; the pod's log has more")
 
 
-class Account:
+class RequestRecord:
     """Counts and traces one request.
 
     Attributes:

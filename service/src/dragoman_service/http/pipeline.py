@@ -50,7 +50,7 @@ from dragoman_service.core.costs import Cost, least_cost_of_file
 from dragoman_service.core.translator import Progress, Translator
 from dragoman_service.http.documents import DocumentStore
 from dragoman_service.http.lifecycle import Lifecycle
-from dragoman_service.http.metrics import Account, Accounting
+from dragoman_service.http.metrics import RequestRecord, RequestRecords
 
 INLINE_CHARS = 4_000
 """Longer requests are read, and longer answers rendered, in a thread: this many take 4 ms, markup in answers too."""
@@ -207,7 +207,7 @@ class Pipeline:
     translator: Translator
     lifecycle: Lifecycle
     admission: Admission
-    accounting: Accounting
+    records: RequestRecords
     documents: DocumentStore
     max_body_bytes: int
     translated: Counter[str] = field(default_factory=Counter)
@@ -227,18 +227,18 @@ class Pipeline:
         request = exchange.request
         exchange.set_body(b"")  # The API of an error, should receiving the body fail.
         with ExitStack() as stack:
-            account = stack.enter_context(self.accounting.request(exchange.endpoint.api.name, request))
+            record = stack.enter_context(self.records.request(exchange.endpoint.api.name, request))
             stream: Stream | None = None
             try:
                 body = await exchange.read_body(self._body_limit(exchange, is_file=is_file))
                 # A file's is not read yet.
                 await in_thread_if_long(0 if is_file else len(body), lambda: exchange.set_body(body))
                 api = exchange.endpoint.api.name
-                account.received(api)
+                record.received(api)
                 direct = not request.text_header(ROUTER_HEADER)
                 parse = (lambda: self._while_connected(exchange, read)) if is_file else read
                 work, translator, time_left_s = await self._admitted(
-                    stack, account, request, parse, len(body), direct=direct, is_file=is_file
+                    stack, record, request, parse, len(body), direct=direct, is_file=is_file
                 )
                 stream = work.stream(translator)
                 doing = (
@@ -246,17 +246,17 @@ class Pipeline:
                 )
                 answer = await while_connected(exchange, self.lifecycle, doing, time_left_s)
             except ClientGoneError:
-                account.disconnected()
+                record.disconnected()
                 return None
             except Exception as error:
-                refused = self._refused(account, error)
+                refused = self._refused(record, error)
                 if not exchange.started:
                     return exchange.refused(refused)
                 if stream is None or not isinstance(error, RequestError):
                     raise  # The server closes the connection, so that the stream does not appear complete.
                 await exchange.send(stream.failed(refused), more=False)
                 return None
-            self._finished(account, api, work)
+            self._finished(record, api, work)
         if answer is None:
             return None
         return answer._replace(headers=(*answer.headers, (CHARACTERS_HEADER, str(work.characters))))
@@ -325,12 +325,12 @@ class Pipeline:
             created.set_result(found)
 
         with ExitStack() as stack:
-            account = stack.enter_context(self.accounting.request(api, request))
+            record = stack.enter_context(self.records.request(api, request))
             try:
                 # Not in the drain, even from a direct client: the Service would send its status requests elsewhere.
                 work, translator, _ = await self._admitted(
                     stack,
-                    account,
+                    record,
                     request,
                     lambda: read(start),
                     len(request.body),
@@ -341,22 +341,22 @@ class Pipeline:
                 await work.translate(translator)
             except asyncio.CancelledError:
                 if created.done() and created.result()[1].state is State.CANCELLED:
-                    account.disconnected()
+                    record.disconnected()
                 elif created.done():
                     self.documents.failed(created.result()[1], CutShortError(LEAVING))
                 raise
             except Exception as error:
-                refused = self._refused(account, error)
+                refused = self._refused(record, error)
                 if created.done():
                     self.documents.failed(created.result()[1], refused)
                 return refused
-            self._finished(account, api, work)
+            self._finished(record, api, work)
         return None
 
     async def _admitted(
         self,
         stack: ExitStack,
-        account: Account,
+        record: RequestRecord,
         request: Request,
         read: Callable[[], Work | Awaitable[Work]],
         body_bytes: int,
@@ -391,10 +391,10 @@ class Pipeline:
             slot = stack.enter_context(self.admission.admit(cost, time_left_s))
         else:
             slot.set_cost(cost, time_left_s)
-        account.admitted(slot, work.text_count)
-        account.pair = await in_thread_if_long(size, lambda: work.check(self.translator))
+        record.admitted(slot, work.text_count)
+        record.pair = await in_thread_if_long(size, lambda: work.check(self.translator))
         translator = self.translator.on_behalf_of(
-            account.origin, time_left_s if is_file else None, work.progress
+            record.origin, time_left_s if is_file else None, work.progress
         )
         return work, translator, time_left_s
 
@@ -417,13 +417,13 @@ class Pipeline:
         finally:
             self._files -= 1
 
-    def _refused(self, account: Account, error: Exception) -> RequestError:
+    def _refused(self, record: RequestRecord, error: Exception) -> RequestError:
         """Count a failure, which is being handled; the error as the client gets it."""
-        return account.refused(error if isinstance(error, RequestError) else self.accounting.defect())
+        return record.refused(error if isinstance(error, RequestError) else self.records.defect())
 
-    def _finished(self, account: Account, api: str, work: Work) -> None:
+    def _finished(self, record: RequestRecord, api: str, work: Work) -> None:
         self.translated[api] += work.characters
-        account.translated()
+        record.translated()
 
 
 async def _stream(exchange: Exchange, stream: Stream, characters: int) -> None:
