@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman_tune.report import table
 from dragoman_tune.search import EngineSetting, Goal, Stop, Trial, Try, best, decide
 
 RESULTS = Path(__file__).parents[3] / "bench" / "results"
@@ -179,3 +180,18 @@ def test_equal_throughput_recommends_the_smaller_setting() -> None:
     found = best(trials, Goal(slo_p95_s=2, in_flight=8))
     assert found is not None
     assert found.setting.max_num_seqs == 8
+
+
+def test_the_table_has_the_outcome_of_every_trial() -> None:
+    goal = Goal(slo_p95_s=3, in_flight=64)
+    trials = [
+        Trial(EngineSetting(4, 8192), 20, 2.5),
+        Trial(EngineSetting(1, 8192), 5, None, None, 0.97),
+        Trial(EngineSetting(8, 8192), 0, None, "not enough GPU memory"),
+    ]
+    _, _, *rows = table(trials, Stop(trials[0], "8 sequences do not run"), goal).splitlines()
+    assert [[cell.strip() for cell in row.split("|")[3:-1]] for row in rows] == [
+        ["5.00", "–", "broken", "97% without an answer"],
+        ["20.00", "2.50", "kept", "← recommended"],
+        ["0.00", "–", "broken", "not enough GPU memory"],
+    ]

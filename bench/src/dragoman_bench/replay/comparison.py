@@ -16,8 +16,6 @@ from dragoman_tune.figures import quantile
 
 BUSIEST_S = 10
 SLICE_S = 10
-BOUND = 0.1
-"""Simulated figures should be within this share of the measured ones."""
 
 
 @dataclass(frozen=True)
