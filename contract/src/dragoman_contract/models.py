@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, get_args
 CUSTOM_FAMILY = "custom"
 """The family whose template is in the spec."""
 
-PromptFamily = Literal[
+FamilyName = Literal[
     "chatml-generic",
     "hunyuan-mt",
     "hy-mt2",
@@ -26,7 +26,7 @@ PromptFamily = Literal[
 ]
 """Prompt format of a model family."""
 
-PROMPT_FAMILIES: tuple[str, ...] = get_args(PromptFamily)
+PROMPT_FAMILIES: tuple[str, ...] = get_args(FamilyName)
 """The CRD refuses others; the engine pod has their formats."""
 
 DEFAULT_MAX_NUM_SEQS = 32
@@ -61,7 +61,7 @@ class Model(NamedTuple):
 class Family(NamedTuple):
     """Models that take one prompt format."""
 
-    name: PromptFamily
+    name: FamilyName
     publisher: str
     licence: Licence
     languages: str
@@ -211,7 +211,7 @@ FAMILIES: tuple[Family, ...] = (
 _BY_NAME = {family.name: family for family in FAMILIES}
 
 
-def licence_limit(family: PromptFamily) -> str:
+def licence_limit(family: FamilyName) -> str:
     """What the licence of a family's models does not permit, as a sentence; empty where nothing is known."""
     known = _BY_NAME.get(family)
     if known is None or not known.licence.forbidden:

@@ -1,11 +1,11 @@
-"""A client's request."""
+"""A client's request on its way through the router, and what the audit log has of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dragoman_protocols import messages
 from dragoman_protocols.calls import Need
+from dragoman_protocols.messages import Request
 
 
 @dataclass(slots=True)
@@ -28,8 +28,8 @@ class AuditEntry:
 
 
 @dataclass(slots=True)
-class Request(messages.Request):
-    """One request, its body read.
+class RoutedRequest(Request):
+    """One request with its caller and the deployments that may answer it.
 
     Args:
         client: Address of the caller; of one behind a trusted proxy what that proxy says.

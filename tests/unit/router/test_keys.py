@@ -18,12 +18,12 @@ from dragoman_router.access.accounts import Account, AccountLimits
 from dragoman_router.access.keys import Key, KeyRing
 from dragoman_router.errors import SettingsError
 from dragoman_router.http.proxy import HeadWriter
-from dragoman_router.request import Request
+from dragoman_router.request import RoutedRequest
 from dragoman_router.routing.placement import Placement
 
 
-def request(*headers: tuple[bytes, bytes], query: bytes = b"") -> Request:
-    return Request("POST", "/translate", query, list(headers))
+def request(*headers: tuple[bytes, bytes], query: bytes = b"") -> RoutedRequest:
+    return RoutedRequest("POST", "/translate", query, list(headers))
 
 
 def find(ring: KeyRing, presented: bytes | None) -> Key:
@@ -56,7 +56,7 @@ def ring(tmp_path: Path) -> KeyRing:
         request(query=b"api_key=a-plain-secret"),
     ],
 )
-def test_keys_are_found_where_each_api_puts_them(ring: KeyRing, sent: Request) -> None:
+def test_keys_are_found_where_each_api_puts_them(ring: KeyRing, sent: RoutedRequest) -> None:
     assert find(ring, key_in_head(sent)).name == "plain"
 
 

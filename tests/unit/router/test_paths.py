@@ -15,7 +15,7 @@ from dragoman_protocols.offer import Offer
 from dragoman_protocols.routes import api_of, recognise, with_body
 from dragoman_protocols.site import Limits, Site
 from dragoman_router.http.documents import document_of
-from dragoman_router.request import Request
+from dragoman_router.request import RoutedRequest
 
 UUID = "01234567-89ab-8cde-af01-23456789abcd"
 FORM = [(b"content-type", b"application/x-www-form-urlencoded")]
@@ -26,7 +26,7 @@ OFFER = Offer(("en", "de"), {"en": ("de", "zh-Hans"), "de": ("en",)})
 
 def peek(path: str, body: Any = b"", query: str = "", headers: Any = ()) -> tuple[str, Any]:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    request = Request("POST", path, query.encode(), list(headers), content)
+    request = RoutedRequest("POST", path, query.encode(), list(headers), content)
     endpoint = recognise(request)
     assert endpoint.kind is Kind.TRANSLATE
     endpoint = with_body(endpoint, request)
@@ -133,7 +133,7 @@ STATUSES = {
 
 @pytest.mark.parametrize("path", STATUSES)
 def test_errors_have_the_status_and_shape_of_the_api(path: str) -> None:
-    request = Request("POST", path, b"", [])
+    request = RoutedRequest("POST", path, b"", [])
     api = api_of(request)
     for error, status in zip(ALL_ERRORS, STATUSES[path], strict=True):
         answer = api.error(error, request)
@@ -152,7 +152,7 @@ SITE = Site(OFFER, (), ("european",), Limits(None, 1000))
     ],
 )
 def test_languages(path: str, query: str, expected: str) -> None:
-    request = Request("GET", path, query.encode(), [])
+    request = RoutedRequest("GET", path, query.encode(), [])
     endpoint = recognise(request)
     assert endpoint.kind is Kind.RESPOND
     assert endpoint.respond is not None
@@ -173,7 +173,7 @@ def test_languages(path: str, query: str, expected: str) -> None:
 def test_unknown_paths_get_the_errors_of_the_api_that_they_are_meant_for(
     path: str, query: str, name: str
 ) -> None:
-    assert api_of(Request("POST", path, query.encode(), [])).name == name
+    assert api_of(RoutedRequest("POST", path, query.encode(), [])).name == name
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_unknown_paths_get_the_errors_of_the_api_that_they_are_meant_for(
 )
 def test_paths_that_no_api_has_are_not_forwarded(method: str, path: str) -> None:
     with pytest.raises(errors.UnknownPathError):
-        recognise(Request(method, path, b"", [], deployment="n/d"))
+        recognise(RoutedRequest(method, path, b"", [], deployment="n/d"))
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_paths_that_no_api_has_are_not_forwarded(method: str, path: str) -> None
     ],
 )
 def test_uploads_name_a_pair(path: str, fields: Any, query: bytes, found: Any) -> None:
-    request = Request("POST", path, query, [], upload=Upload(fields, "Hello"))
+    request = RoutedRequest("POST", path, query, [], upload=Upload(fields, "Hello"))
     endpoint = recognise(request)
     assert endpoint.kind is Kind.FILE
     assert endpoint.reading is not None
@@ -229,7 +229,7 @@ def test_uploads_name_a_pair(path: str, fields: Any, query: bytes, found: Any) -
     ],
 )
 def test_documents_are_requested_by_id(method: str, path: str, found: str | None, key: bool) -> None:
-    request = Request(method, path, b"", [])
+    request = RoutedRequest(method, path, b"", [])
     endpoint = recognise(request)
     assert (endpoint.kind, document_of(request), endpoint.needs_key) == (Kind.DOCUMENT, found, key)
 
@@ -237,4 +237,4 @@ def test_documents_are_requested_by_id(method: str, path: str, found: str | None
 @pytest.mark.parametrize(("method", "path"), [("GET", "/v2/document/x"), ("POST", "/download_file/x")])
 def test_documents_are_requested_with_one_method(method: str, path: str) -> None:
     with pytest.raises(errors.UnknownPathError, match="use "):
-        recognise(Request(method, path, b"", []))
+        recognise(RoutedRequest(method, path, b"", []))

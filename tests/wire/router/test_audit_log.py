@@ -20,7 +20,7 @@ from dragoman_devcluster.ports import free_port
 from dragoman_protocols.calls import Need
 from dragoman_router.http import audit as module
 from dragoman_router.http.audit import MAX_LINES, MAX_PAIRS, AuditLog
-from dragoman_router.request import AuditEntry, Request
+from dragoman_router.request import AuditEntry, RoutedRequest
 
 KEY = "a-secret-of-alice"
 SENT = {"X-Api-Key": KEY}
@@ -91,8 +91,8 @@ async def test_a_client_that_leaves_before_the_answer(router: Any, stream: io.By
     assert (line["caller"], line["pairs"], line["status"]) == ("alice", [["en", "de"]], None)
 
 
-def request() -> Request:
-    return Request("POST", "/translate", b"", [], client="10.0.0.1", key_name="alice")
+def request() -> RoutedRequest:
+    return RoutedRequest("POST", "/translate", b"", [], client="10.0.0.1", key_name="alice")
 
 
 async def test_a_line_is_bounded() -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from dragoman_contract.models import CUSTOM_FAMILY, PromptFamily
+from dragoman_contract.models import CUSTOM_FAMILY, FamilyName
 from dragoman_kube.quantity import parse
 from dragoman_operator.api.fields import (
     Duration,
@@ -252,7 +252,7 @@ class Model(SpecModel):
             "scheduler_cls. If true with an hf:// model, also set model.revision to a commit."
         ),
     )
-    prompt_family: PromptFamily = Field(
+    prompt_family: FamilyName = Field(
         description=(
             "Prompt format that the model was trained with. custom: the format in promptTemplate. "
             "`dragoman models` lists the models of each family and the limits of their licences."

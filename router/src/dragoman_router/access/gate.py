@@ -16,7 +16,7 @@ from dragoman_router.access.addresses import MAX_ADDRESSES, client_of
 from dragoman_router.access.failures import AuthFailures
 from dragoman_router.access.keys import KEY_UNKNOWN, KeyRing
 from dragoman_router.access.usage import AccountUsage
-from dragoman_router.request import Request
+from dragoman_router.request import RoutedRequest
 
 ADDRESSES = "address"
 """Before a slash in the name of an address; names of keys are names of files and have no slash."""
@@ -85,7 +85,7 @@ class Gate:
         self.requires_keys = ring is not None or tokens is not None
         """Whether requests need a key or a token."""
 
-    def missing(self, request: Request, api: Api) -> KeyMissingError:
+    def missing(self, request: RoutedRequest, api: Api) -> KeyMissingError:
         """The error of a request without a key or a token, in which its API has the way to send it."""
         if self._tokens is None:
             needed = f"an API key is required; send it {api.key_place}"
@@ -100,7 +100,7 @@ class Gate:
     def _token_needed(tokens: TokenVerifier) -> str:
         return f"a token of {tokens.issuer} is required in the header `Authorization: Bearer TOKEN`"
 
-    async def authenticate(self, request: Request, endpoint: Endpoint) -> bool:
+    async def authenticate(self, request: RoutedRequest, endpoint: Endpoint) -> bool:
         """Check the key or the token in the head of a request.
 
         Returns:
@@ -125,7 +125,7 @@ class Gate:
             raise self.missing(request, endpoint.api)
         return True
 
-    async def _found_token(self, tokens: TokenVerifier, request: Request) -> bool:
+    async def _found_token(self, tokens: TokenVerifier, request: RoutedRequest) -> bool:
         token = bearer_of(request)
         if not token:
             return False
@@ -138,11 +138,11 @@ class Gate:
         request.scope, request.fleet = found.deployments, found.fleet
         return True
 
-    def lacks_key(self, request: Request) -> bool:
+    def lacks_key(self, request: RoutedRequest) -> bool:
         """Whether a key or a token is required and was not found yet."""
         return self.requires_keys and request.key_name is None
 
-    def check(self, request: Request, api: Api, key: bytes | None) -> None:
+    def check(self, request: RoutedRequest, api: Api, key: bytes | None) -> None:
         """Check a key that was found.
 
         Raises:
@@ -168,7 +168,7 @@ class Gate:
         else:
             raise KeyRefusedError(KEY_UNKNOWN)
 
-    async def failed(self, request: Request, error: RequestError) -> RequestError:
+    async def failed(self, request: RoutedRequest, error: RequestError) -> RequestError:
         """Count a request that was refused, if it was for its key or token; the error to answer.
 
         A token is always verified, also beyond the rate: it cannot be guessed, and clients get new ones all the time.
@@ -177,7 +177,7 @@ class Gate:
             return error
         return await self._failures.count(request.client) or error
 
-    def known(self, request: Request) -> Account | None:
+    def known(self, request: RoutedRequest) -> Account | None:
         """The account of a request whose key or token was checked; None where none is required.
 
         Raises:
@@ -192,7 +192,7 @@ class Gate:
             raise KeyRefusedError(KEY_UNKNOWN)
         return key.account
 
-    async def admit(self, request: Request, characters: int) -> tuple[str, Charge]:
+    async def admit(self, request: RoutedRequest, characters: int) -> tuple[str, Charge]:
         """Admit one request, and reserve what it will use of its key's quota.
 
         Returns:

@@ -37,7 +37,7 @@ from dragoman_router.http.job import Answered, Job
 from dragoman_router.http.proxy import HOP_BY_HOP
 from dragoman_router.http.reading import UploadReader, read_head
 from dragoman_router.http.state import State
-from dragoman_router.request import AuditEntry, Request
+from dragoman_router.request import AuditEntry, RoutedRequest
 from dragoman_router.routing.placement import DOCUMENT, Catalogue, Placement, Undetected, place
 from dragoman_router.settings import Settings
 
@@ -102,7 +102,7 @@ class App:
             if audit is not None and request.audit is not None:
                 audit.add(request, request.audit, self._loop.time() - began_s)
 
-    async def _answer(self, request: Request, exchange: Exchange, *, crowded: bool) -> None:
+    async def _answer(self, request: RoutedRequest, exchange: Exchange, *, crowded: bool) -> None:
         began_s, state = self._loop.time(), self._state
         try:
             if crowded:
@@ -142,7 +142,7 @@ class App:
             request.audit.api = request.audit.api or exchange.api.name
         await exchange.answer(answer)
 
-    async def _read(self, request: Request, exchange: Exchange, keyless: Gate | None) -> Endpoint:
+    async def _read(self, request: RoutedRequest, exchange: Exchange, keyless: Gate | None) -> Endpoint:
         """Read the body, and check the key in it where the head has none; the endpoint that it is for."""
         settings, endpoint = self._settings, exchange.endpoint
         if endpoint.kind is Kind.FILE:
@@ -161,7 +161,7 @@ class App:
             keyless.check(request, endpoint.api, key)
         return endpoint
 
-    def _error(self, error: RequestError, request: Request, exchange: Exchange) -> Answer:
+    def _error(self, error: RequestError, request: RoutedRequest, exchange: Exchange) -> Answer:
         """An error in the format of the request's API."""
         if request.audit is not None:
             request.audit.api, request.audit.error = exchange.api.name, error.code
@@ -173,7 +173,7 @@ class App:
         log.exception("unexpected exception")
 
     async def _pass_on(
-        self, request: Request, endpoint: Endpoint, began_s: float, exchange: Exchange
+        self, request: RoutedRequest, endpoint: Endpoint, began_s: float, exchange: Exchange
     ) -> None:
         state, kind = self._state, endpoint.kind
         catalogue = state.fleet.catalogue.within(request.scope)
@@ -210,7 +210,7 @@ class App:
 
     async def _answered(
         self,
-        request: Request,
+        request: RoutedRequest,
         peek: Peek,
         catalogue: Catalogue,
         kind: Kind,
@@ -249,7 +249,7 @@ class App:
         job.own_limit = own_s < NEVER_S
         return placement, job, await state.proxy.answer(job)
 
-    async def _respond(self, request: Request, endpoint: Endpoint) -> Answer:
+    async def _respond(self, request: RoutedRequest, endpoint: Endpoint) -> Answer:
         """What the router answers itself."""
         state = self._state
         gate = state.gate
@@ -278,7 +278,7 @@ class App:
         # In a thread: naming a hundred languages takes milliseconds when they are first named.
         return await asyncio.to_thread(endpoint.respond, request, site)
 
-    async def _from_store(self, request: Request, endpoint: Endpoint) -> Answer:
+    async def _from_store(self, request: RoutedRequest, endpoint: Endpoint) -> Answer:
         """The answer to a request for glossaries."""
         assert endpoint.handle is not None
         if len(request.body) > INLINE_BYTES:

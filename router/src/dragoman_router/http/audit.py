@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from dragoman_router.request import AuditEntry, Request
+from dragoman_router.request import AuditEntry, RoutedRequest
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class AuditLog:
         self._dropped = 0
         self._writing = Lock()
 
-    def add(self, request: Request, entry: AuditEntry, duration_s: float) -> None:
+    def add(self, request: RoutedRequest, entry: AuditEntry, duration_s: float) -> None:
         """Write a line for a request that has ended, later; never waits."""
         if len(self._lines) >= MAX_LINES:
             self._dropped += 1

@@ -10,7 +10,7 @@ from dragoman_router.fleet.backend import Backend, Endpoint
 from dragoman_router.fleet.connections import ExchangeError
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.http.job import Answered, Job
-from dragoman_router.request import Request
+from dragoman_router.request import RoutedRequest
 from dragoman_router.routing.placement import in_scope
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -25,7 +25,7 @@ HOLDER = "the replica that has the document"
 NOT_FOUND = "Document not found: no replica has it, or no longer"
 
 
-def document_of(request: Request) -> str | None:
+def document_of(request: RoutedRequest) -> str | None:
     """The id of the document that a request is for; None where it does not have the form of one."""
     for pattern in _DOCUMENTS:
         found = pattern.fullmatch(request.path)

@@ -9,11 +9,11 @@ from dragoman_protocols.fleet import Observed, ObservedFleet
 from dragoman_router.access.addresses import is_local
 from dragoman_router.fleet.history import KEPT, MAX_DEPLOYMENTS, STEP_S
 from dragoman_router.http.state import State
-from dragoman_router.request import Request
+from dragoman_router.request import RoutedRequest
 from dragoman_router.routing.placement import in_scope
 
 
-def sees_fleet(request: Request, keys_required: bool) -> bool:
+def sees_fleet(request: RoutedRequest, keys_required: bool) -> bool:
     """Whether a caller may see the fleet view.
 
     Where keys or tokens are required, one that is marked for it can; elsewhere a client on the router's own machine,
@@ -22,7 +22,7 @@ def sees_fleet(request: Request, keys_required: bool) -> bool:
     return request.fleet if keys_required else is_local(request.peer, request.headers)
 
 
-def check_fleet(request: Request, keys_required: bool) -> None:
+def check_fleet(request: RoutedRequest, keys_required: bool) -> None:
     """Refuse a caller that may not see it.
 
     Raises:
@@ -38,7 +38,7 @@ def check_fleet(request: Request, keys_required: bool) -> None:
     )
 
 
-def observed_fleet(state: State, request: Request, router_id: str) -> ObservedFleet:
+def observed_fleet(state: State, request: RoutedRequest, router_id: str) -> ObservedFleet:
     """The deployments that a caller may use, or the one that its path names, by name.
 
     Raises:

@@ -38,7 +38,7 @@ from dragoman_router.fleet.queue import QueuedRequest
 from dragoman_router.http.attach_glossaries import MAX_ATTACHMENTS, attach
 from dragoman_router.http.job import Answered, Job
 from dragoman_router.metrics import Metrics
-from dragoman_router.request import Request
+from dragoman_router.request import RoutedRequest
 from dragoman_router.routing.placement import DOCUMENT, Placement
 from dragoman_router.routing.replicas import split
 from dragoman_router.routing.retry import Failure, RetryBudget, may_retry
@@ -92,7 +92,7 @@ class HeadWriter:
 
     def write(
         self,
-        request: Request,
+        request: RoutedRequest,
         placement: Placement,
         glossaries: tuple[Packed, ...] = (),
         characters_left: int | None = None,
@@ -133,7 +133,7 @@ class HeadWriter:
         return b"\r\n".join(lines)
 
     @staticmethod
-    def _dropped(request: Request) -> frozenset[bytes]:
+    def _dropped(request: RoutedRequest) -> frozenset[bytes]:
         dropped = DROPPED_HEADERS
         connection = request.header(b"connection")
         if connection is not None and connection.lower() not in (b"keep-alive", b"close"):

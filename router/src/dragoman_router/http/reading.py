@@ -11,7 +11,7 @@ from dragoman_protocols.endpoints import Endpoint
 from dragoman_protocols.forms import first
 from dragoman_protocols.multipart import MultipartReader, Upload
 from dragoman_router.access.gate import Gate
-from dragoman_router.request import Request
+from dragoman_router.request import RoutedRequest
 
 PREFIX = DEPLOYMENT_PREFIX.encode()
 CHUNK_BYTES = 64 * 1024
@@ -20,10 +20,10 @@ CHUNK_BYTES = 64 * 1024
 _DEPLOYMENT = DEPLOYMENT_HEADER.lower().encode()
 
 
-def read_head(scope: Message, peer: tuple[str, int] | None) -> Request:
+def read_head(scope: Message, peer: tuple[str, int] | None) -> RoutedRequest:
     """The head of a request on a connection from `peer`, with a deployment that its path or a header names."""
     client = scope.get("client")
-    request = Request(
+    request = RoutedRequest(
         method=scope["method"],
         path=scope["path"],
         query=scope["query_string"],
@@ -51,7 +51,7 @@ class UploadReader:
     """
 
     def __init__(
-        self, request: Request, endpoint: Endpoint, keyless: Gate | None, max_bytes_before_key: int
+        self, request: RoutedRequest, endpoint: Endpoint, keyless: Gate | None, max_bytes_before_key: int
     ) -> None:
         self._request, self._keyless = request, keyless
         self._api, self._field = endpoint.api, endpoint.api.key_field or ""
