@@ -11,7 +11,7 @@ from pathlib import Path
 from dragoman_devcluster.errors import PodRefusedError
 from dragoman_kube.objects import Manifest
 
-_REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_.\-][A-Za-z0-9_.\-]*)\)")
+_REFERENCE = re.compile(r"\$(?:\(([^)]*)\)|[\s\S])")
 
 PROGRAMS: Mapping[str, tuple[str, ...]] = {
     "dragoman": (sys.executable, "-m", "dragoman"),
@@ -22,16 +22,19 @@ PROGRAMS: Mapping[str, tuple[str, ...]] = {
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """Replace ``$(NAME)`` by the variable; ``$$`` is a dollar sign, unknown names stay as they are.
+    """Replace ``$(NAME)`` by the variable, as a kubelet does.
 
-    Source: https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
+    ``$$`` is a dollar sign. An unknown name stays with all that its brackets hold, and so does a dollar sign before
+    anything else.
+
+    Source: https://pkg.go.dev/k8s.io/kubernetes/third_party/forked/golang/expansion
     """
 
     def replace(match: re.Match[str]) -> str:
-        name = match.group(1)
-        if name is None:
-            return "$"
-        return variables.get(name, match.group(0))
+        name: str | None = match.group(1)
+        if name is not None:
+            return variables.get(name, match.group(0))
+        return "$" if match.group(0) == "$$" else match.group(0)
 
     return _REFERENCE.sub(replace, text)
 

@@ -77,7 +77,9 @@ class EnvVar(SpecModel):
         pattern=r"^[-._a-zA-Z][-._a-zA-Z0-9]*$",
         description="Name of the variable.",
     )
-    value: str | None = Field(None, max_length=32_768, description="Value of the variable.")
+    value: str | None = Field(
+        None, max_length=32_768, description="Value of the variable. Literal: $(NAME) stays as it is."
+    )
     value_from: Untyped | None = Field(None, description="Source of the value, as in a Pod.")
 
 

@@ -106,11 +106,30 @@ def _pod_spec(td: TranslationDeployment, image: str) -> dict[str, Any]:
             "fsGroupChangePolicy": "OnRootMismatch",
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        **({"initContainers": [_fetch_container(td, image)]} if is_fetched(td) else {}),
-        "containers": [_container(td, image)],
+        **({"initContainers": [literal(_fetch_container(td, image))]} if is_fetched(td) else {}),
+        "containers": [literal(_container(td, image))],
         "volumes": _volumes(td),
         **{key: value for key, value in optional.items() if value},
     }
+
+
+def literal(container: Mapping[str, Any]) -> dict[str, Any]:
+    """The container with its dollar signs doubled, so that it gets its arguments and variables as they are here.
+
+    A kubelet replaces ``$(NAME)`` by a variable and ``$$`` by ``$`` in `command`, `args` and the values of `env`.
+
+    Source: https://pkg.go.dev/k8s.io/kubernetes/third_party/forked/golang/expansion
+    """
+    escaped = {name: [_doubled(word) for word in container[name]] for name in ("command", "args")}
+    env = [
+        {name: _doubled(value) if name == "value" else value for name, value in variable.items()}
+        for variable in container["env"]
+    ]
+    return {**container, **escaped, "env": env}
+
+
+def _doubled(text: str) -> str:
+    return text.replace("$", "$$")
 
 
 def _grace_s(td: TranslationDeployment) -> int:

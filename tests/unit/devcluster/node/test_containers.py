@@ -73,10 +73,17 @@ def test_a_mount_may_replace_the_checkout():
         ("$A", "$A"),
         ("$$$(A)", "$1"),
         ("$(A", "$(A"),
+        ("$(A $(A)", "$(A $(A)"),
+        ("$(no $$ name)$$", "$(no $$ name)$"),
+        ("$($$", "$($"),
+        ("a $", "a $"),
+        ("$()", "$()"),
+        ("$(1)", "one"),
+        ("$\n$(A)", "$\n1"),
     ],
 )
 def test_variable_references(text, expected):
-    assert expand(text, {"A": "1"}) == expected
+    assert expand(text, {"A": "1", "1": "one"}) == expected
 
 
 def test_programs_of_the_running_python():
