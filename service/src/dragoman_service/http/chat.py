@@ -14,7 +14,7 @@ from dragoman_protocols.messages import Answer
 from dragoman_service.core.costs import Cost, Demand, cost_of
 from dragoman_service.core.translator import Translator
 from dragoman_service.engine.protocol import Chunk, Decoding, Finish, Framing, Prompt
-from dragoman_service.http.pipeline import Stream, Work
+from dragoman_service.http.work import Stream, Work
 
 ANSWER_TOKENS = 512
 """Expected length of an answer, unless the client's maximum is less: answers end before the model's context does."""

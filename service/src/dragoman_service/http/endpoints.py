@@ -31,8 +31,9 @@ from dragoman_service.http.chat import ChatWork
 from dragoman_service.http.documents import new_document
 from dragoman_service.http.files import FileWork, request_for
 from dragoman_service.http.glossaries import GlossaryTerms
-from dragoman_service.http.pipeline import Created, Pipeline, Stream, Work, in_thread_if_long
+from dragoman_service.http.pipeline import Created, Pipeline, in_thread_if_long
 from dragoman_service.http.routes import Defect, PodRoute
+from dragoman_service.http.work import Stream, Work
 
 ROUTER = ROUTER_HEADER.lower().encode()
 

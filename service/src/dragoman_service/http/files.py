@@ -17,7 +17,7 @@ from dragoman_service.core.costs import Cost, cost_of, demands_of
 from dragoman_service.core.translator import Translator
 from dragoman_service.files.parsing import FileParser, ParsedFile
 from dragoman_service.http.documents import DocumentStore
-from dragoman_service.http.pipeline import BackgroundWork
+from dragoman_service.http.work import BackgroundWork
 
 SAMPLED_TEXTS = 200
 """A file's language is detected from its first texts: each alone may be too short."""

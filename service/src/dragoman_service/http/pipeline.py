@@ -17,12 +17,11 @@ from __future__ import annotations
 
 import asyncio
 import math
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from dragoman_contract.routing import (
     CHARACTERS_HEADER,
@@ -43,14 +42,14 @@ from dragoman_protocols.errors import (
     RequestError,
 )
 from dragoman_protocols.files import MAX_FILE_BYTES
-from dragoman_protocols.languages import Pair
 from dragoman_protocols.messages import EVENT_STREAM, Answer, Request
 from dragoman_service.core.admission import Admission
-from dragoman_service.core.costs import Cost, least_cost_of_file
-from dragoman_service.core.translator import Progress, Translator
+from dragoman_service.core.costs import least_cost_of_file
+from dragoman_service.core.translator import Translator
 from dragoman_service.http.documents import DocumentStore
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.metrics import RequestRecord, RequestRecords
+from dragoman_service.http.work import BackgroundWork, Stream, Work
 
 INLINE_CHARS = 4_000
 """Longer requests are read, and longer answers rendered, in a thread: this many take 4 ms, markup in answers too."""
@@ -79,66 +78,6 @@ Created = Callable[[tuple[TranslateFile, Document]], object]
 async def in_thread_if_long(size: int, work: Callable[[], Result]) -> Result:
     """The result of `work`, which is linear in `size`, characters or bytes; run in a thread if it takes long."""
     return work() if size <= INLINE_CHARS else await asyncio.to_thread(work)
-
-
-class Stream(NamedTuple):
-    """A streamed answer.
-
-    Args:
-        events: Its events; closing it aborts the work in the engine.
-        failed: Makes the last event of a stream that cannot be finished.
-    """
-
-    events: AsyncGenerator[bytes]
-    failed: Callable[[RequestError], bytes]
-
-
-class Work(ABC):
-    """What the core does for one HTTP request.
-
-    Attributes:
-        characters: What it is charged for.
-        text_count: Texts for the engine.
-        is_file: Whether it is a file, whose time limit increases with its size.
-        progress: Called with the share of segments that are translated.
-    """
-
-    characters: int
-    text_count: int
-    is_file = False
-    progress: Progress | None = None
-
-    @property
-    @abstractmethod
-    def cost(self) -> Cost:
-        """Its cost for the engine."""
-
-    @abstractmethod
-    def check(self, translator: Translator) -> Pair | None:
-        """The pair that it is counted as; None if it is no translation.
-
-        Raises:
-            CallerError: It is not supported.
-        """
-
-    @abstractmethod
-    async def answer(self, translator: Translator) -> Answer:
-        """Do it; cancelling aborts it in the engine."""
-
-    def stream(self, translator: Translator) -> Stream | None:
-        """Do it as a stream; None if its answer is not streamed."""
-        del translator
-        return None
-
-
-class BackgroundWork(Work):
-    """Work that can be done without a request that waits for it."""
-
-    is_file = True
-
-    @abstractmethod
-    async def translate(self, translator: Translator) -> None:
-        """Do it, and keep the result."""
 
 
 async def while_connected(
