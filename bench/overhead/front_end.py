@@ -30,7 +30,7 @@ from dragoman_bench.sentences import LONG_SENTENCES
 from dragoman_devcluster.ports import free_port
 from dragoman_tune.client import connections, post
 from dragoman_tune.closed_loop import Pace, closed_loop
-from dragoman_tune.requests import Answer, Request
+from dragoman_tune.requests import Answer, SampleRequest
 from dragoman_tune.server import Server, running
 
 MAX_IN_FLIGHT = 512
@@ -40,16 +40,16 @@ Case = tuple[int, int]
 """Requests in flight, and sentences of each."""
 
 
-def requests(sentences: int) -> Iterator[Request]:
+def requests(sentences: int) -> Iterator[SampleRequest]:
     """Endless; none has a sentence that another one in flight has."""
     known = list(LONG_SENTENCES)
     random.Random(7).shuffle(known)
     chosen = itertools.cycle(known)
     while True:
-        yield Request(" ".join(itertools.islice(chosen, sentences)), "EN", "DE")
+        yield SampleRequest(" ".join(itertools.islice(chosen, sentences)), "EN", "DE")
 
 
-async def translate(session: aiohttp.ClientSession, url: str, request: Request) -> Answer:
+async def translate(session: aiohttp.ClientSession, url: str, request: SampleRequest) -> Answer:
     """One request of DeepL's API."""
     body = {"text": [request.text], "source_lang": request.source_lang, "target_lang": request.target_lang}
     return await post(session, f"{url}/v2/translate", body)

@@ -34,7 +34,7 @@ from dragoman_bench.report import median_interval
 from dragoman_tune.client import connections, translate
 from dragoman_tune.closed_loop import Pace, closed_loop
 from dragoman_tune.figures import figures
-from dragoman_tune.requests import Answer, Request
+from dragoman_tune.requests import Answer, SampleRequest
 from dragoman_tune.server import Server, settled
 
 START_S = 240.0
@@ -158,7 +158,7 @@ class Checked:
         self._session, self._url, self._words = session, url, words
         self.wrong = 0
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: SampleRequest) -> Answer:
         """Send one."""
         answer = await translate(self._session, self._url, request)
         if answer.error is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 from dragoman_bench.vocabulary import Vocabulary, vocabulary
-from dragoman_tune.requests import Request, read_requests, repeated
+from dragoman_tune.requests import SampleRequest, read_requests, repeated
 
 UNIFORM_TOKENS = 64
 MIN_TOKENS = 10
@@ -20,7 +20,7 @@ VARIABLE = "variable"
 LOADS = (UNIFORM, VARIABLE)
 
 
-def counted(kind: str, words: Vocabulary, seed: int) -> Iterator[Request]:
+def counted(kind: str, words: Vocabulary, seed: int) -> Iterator[SampleRequest]:
     """Texts for a counting checkpoint, as many tokens long as their answers.
 
     Args:
@@ -33,7 +33,7 @@ def counted(kind: str, words: Vocabulary, seed: int) -> Iterator[Request]:
     while True:
         tokens = UNIFORM_TOKENS if kind == UNIFORM else _variable(draw)
         # An answer of n tokens is n - 1 words of the chain and its end.
-        yield Request(_text(words, tokens, draw), "en", "de", tokens)
+        yield SampleRequest(_text(words, tokens, draw), "en", "de", tokens)
 
 
 def _variable(draw: Random) -> int:
@@ -48,7 +48,7 @@ def _text(words: Vocabulary, tokens: int, draw: Random) -> str:
     return " ".join([*body, words.target[len(words.target) - tokens]])
 
 
-def stream(kind: str, model: Path, requests: Path | None, seed: int) -> Iterator[Request]:
+def stream(kind: str, model: Path, requests: Path | None, seed: int) -> Iterator[SampleRequest]:
     """The requests of one measurement.
 
     Raises:

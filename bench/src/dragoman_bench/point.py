@@ -19,7 +19,7 @@ from dragoman_tune.client import connections, post, translate
 from dragoman_tune.closed_loop import Pace, Send, closed_loop
 from dragoman_tune.errors import MetricsError
 from dragoman_tune.figures import Figures, figures
-from dragoman_tune.requests import Answer, Request
+from dragoman_tune.requests import Answer, SampleRequest
 from dragoman_tune.scrape import EngineTimes, Scrape, between, scrape
 from dragoman_tune.server import Server
 
@@ -84,7 +84,7 @@ def _merged(measured: Figures, times: EngineTimes | None) -> dict[str, Any]:
 
 
 def _sender(arm: Arm, session: aiohttp.ClientSession, server: Server, prompting: Prompting) -> Send:
-    async def by_completions(request: Request) -> Answer:
+    async def by_completions(request: SampleRequest) -> Answer:
         body = {
             "model": MODEL_NAME,
             "prompt": prompting.framed(request),

@@ -7,7 +7,7 @@ from typing import Any
 
 import langcodes
 
-from dragoman_tune.requests import Request
+from dragoman_tune.requests import SampleRequest
 
 COUNTING_TEMPLATE = "Translate into {target}: {text}"
 """For counting checkpoints: the text comes last."""
@@ -35,7 +35,7 @@ class Prompting:
         self._max_model_len = max_model_len
         self._chat = bool(getattr(tokenizer, "chat_template", None))
 
-    def framed(self, request: Request) -> str:
+    def framed(self, request: SampleRequest) -> str:
         """The whole text that the model reads."""
         instruction = self._template
         values = {
@@ -50,13 +50,13 @@ class Prompting:
         turn = [{"role": "user", "content": instruction}]
         return str(self._tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True))
 
-    def encoded(self, request: Request) -> tuple[list[int], int]:
+    def encoded(self, request: SampleRequest) -> tuple[list[int], int]:
         """Token ids of the prompt, and the most tokens that the output may have."""
         ids = list(self._tokenizer.encode(self.framed(request), add_special_tokens=not self._chat))
         text_tokens = len(self._tokenizer.encode(request.text, add_special_tokens=False))
         return ids, self.room(len(ids), text_tokens)
 
-    def guessed_room(self, request: Request) -> int:
+    def guessed_room(self, request: SampleRequest) -> int:
         """The same without counting tokens, for a client that should not spend its time on that."""
         words = len(request.text.split())
         return self.room(self._max_model_len // 2, request.output_tokens or 2 * words)

@@ -28,7 +28,7 @@ from dragoman_bench.plan import RunPlan
 from dragoman_devcluster.ports import free_port
 from dragoman_tune.client import connections, translate
 from dragoman_tune.figures import quantile
-from dragoman_tune.requests import Request
+from dragoman_tune.requests import SampleRequest
 from dragoman_tune.scrape import Scrape, scrape
 from dragoman_tune.server import Server
 
@@ -94,7 +94,7 @@ async def measure(
     """
     memory = directory / "memory" if scripted else None
     if scripted:
-        requests = [Request(f"Good morning {number}", "en", "de") for number in range(1000)]
+        requests = [SampleRequest(f"Good morning {number}", "en", "de") for number in range(1000)]
     else:
         requests = list(islice(stream(UNIFORM, plan.model, None, 7), 1000))
     with _store(directory) as store:
@@ -158,10 +158,10 @@ async def _all(
     http: aiohttp.ClientSession,
     servers: Sequence[Server],
     plans: Sequence[Sequence[float]],
-    requests: Sequence[Request],
+    requests: Sequence[SampleRequest],
     began_s: float,
 ) -> list[TurnSample]:
-    async def one(number: int, at_s: float, request: Request) -> TurnSample:
+    async def one(number: int, at_s: float, request: SampleRequest) -> TurnSample:
         await asyncio.sleep(began_s + at_s - time.monotonic())
         return await _sent(http, servers[number], number, request, began_s)
 
@@ -175,14 +175,18 @@ async def _all(
 
 
 async def _alone(
-    http: aiohttp.ClientSession, server: Server, number: int, requests: Sequence[Request], began_s: float
+    http: aiohttp.ClientSession,
+    server: Server,
+    number: int,
+    requests: Sequence[SampleRequest],
+    began_s: float,
 ) -> list[TurnSample]:
     samples = [await _sent(http, server, number, request, began_s) for request in requests[-(ALONE + 1) :]]
     return samples[1:]
 
 
 async def _sent(
-    http: aiohttp.ClientSession, server: Server, number: int, request: Request, began_s: float
+    http: aiohttp.ClientSession, server: Server, number: int, request: SampleRequest, began_s: float
 ) -> TurnSample:
     sent_s = time.monotonic()
     answer = await translate(http, server.url, request)

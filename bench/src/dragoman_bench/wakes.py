@@ -24,7 +24,7 @@ from dragoman_bench.plan import RunPlan
 from dragoman_tune.client import connections, translate
 from dragoman_tune.errors import MeasureError
 from dragoman_tune.figures import quantile
-from dragoman_tune.requests import Request
+from dragoman_tune.requests import SampleRequest
 from dragoman_tune.scrape import Scrape, scrape
 from dragoman_tune.server import Server
 
@@ -112,7 +112,9 @@ async def measure(
     async with started(plan, "pod", command, directory, rounds.limit_s) as server, connections() as http:
         say("the pod is ready")
         request = (
-            Request("Good morning", "en", "de") if scripted else next(stream(UNIFORM, plan.model, None, 7))
+            SampleRequest("Good morning", "en", "de")
+            if scripted
+            else next(stream(UNIFORM, plan.model, None, 7))
         )
         _, expected = await _translated(http, server.url, request, samples)
         for number in range(rounds.count):
@@ -140,7 +142,7 @@ async def measure(
 async def _round(
     http: aiohttp.ClientSession,
     server: Server,
-    request: Request,
+    request: SampleRequest,
     expected: str | None,
     samples: Samples,
     gpu: GPU | None,
@@ -166,7 +168,7 @@ async def _round(
 
 
 async def _translated(
-    http: aiohttp.ClientSession, url: str, request: Request, samples: Samples
+    http: aiohttp.ClientSession, url: str, request: SampleRequest, samples: Samples
 ) -> tuple[float | None, str | None]:
     """Seconds to the whole answer, and its text; None if it failed, which is counted."""
     began_s = time.perf_counter()

@@ -16,10 +16,10 @@ from dragoman_bench.replay.open_loop import Replayed, open_loop
 from dragoman_simulate.exact import Arrival, served_by
 from dragoman_simulate.speed import SpeedTable
 from dragoman_simulate.trace import Trace
-from dragoman_tune.requests import Request
+from dragoman_tune.requests import SampleRequest
 
 POD = SpeedTable("a pod", (1.0, 8.0), (5.0, 9.0), 1000, ms_per_request=(20.0, 40.0), overhead_ms=3.0)
-REQUEST = Request("one two", "en", "de", 2)
+REQUEST = SampleRequest("one two", "en", "de", 2)
 
 
 def trace_of(counts):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman_protocols.errors import NoReplicaError, RequestError, UnknownDeploymentError
-from dragoman_router.fleet.backend import Backend, Endpoint
+from dragoman_router.fleet.backend import Backend, ReplicaEndpoint
 from dragoman_router.fleet.connections import Connection, ExchangeError, Reply
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.queue import QueueLimits
@@ -46,7 +46,7 @@ class Fails(Answers):
         raise ExchangeError("no connection in time", connected=self._connected)
 
 
-def full_backend(age_s: float) -> tuple[Proxy, Backend, Endpoint]:
+def full_backend(age_s: float) -> tuple[Proxy, Backend, ReplicaEndpoint]:
     """A deployment of one replica, which has as many requests as it may have."""
     fleet = Fleet(QueueLimits(10, 1000, age_s), Random(1))
     backend = fleet.put(Deployment(KEY, max_in_flight=1))
@@ -69,7 +69,7 @@ async def queued(proxy: Proxy, backend: Backend) -> asyncio.Task[Answered]:
     return request
 
 
-def assert_idle(backend: Backend, endpoint: Endpoint) -> None:
+def assert_idle(backend: Backend, endpoint: ReplicaEndpoint) -> None:
     assert (backend.in_flight, endpoint.in_flight, len(backend.queue)) == (0, 0, 0)
 
 

@@ -7,19 +7,19 @@ import pytest
 from dragoman_tune.closed_loop import Pace, Sample, Window, closed_loop
 from dragoman_tune.errors import ServerError
 from dragoman_tune.figures import figures, quantile
-from dragoman_tune.requests import Answer, Request
+from dragoman_tune.requests import Answer, SampleRequest
 
-ONE = Request("a", "en", "de", 10)
+ONE = SampleRequest("a", "en", "de", 10)
 
 
-def endless() -> Iterator[Request]:
+def endless() -> Iterator[SampleRequest]:
     return repeat(ONE)
 
 
 async def test_so_many_are_in_flight_and_never_more() -> None:
     running, most = 0, 0
 
-    async def answer(_: Request) -> Answer:
+    async def answer(_: SampleRequest) -> Answer:
         nonlocal running, most
         running += 1
         most = max(most, running)
@@ -36,7 +36,7 @@ async def test_so_many_are_in_flight_and_never_more() -> None:
 
 
 async def test_a_window_before_all_were_answered_once_is_not_steady() -> None:
-    async def answer(_: Request) -> Answer:
+    async def answer(_: SampleRequest) -> Answer:
         await asyncio.sleep(60)
         return Answer()
 
@@ -48,7 +48,7 @@ async def test_a_window_before_all_were_answered_once_is_not_steady() -> None:
 async def test_a_server_that_ends_stops_the_loop_with_its_reason() -> None:
     answered = 0
 
-    async def answer(_: Request) -> Answer:
+    async def answer(_: SampleRequest) -> Answer:
         nonlocal answered
         answered += 1
         await asyncio.sleep(0.01)
@@ -67,7 +67,7 @@ async def test_a_server_that_ends_stops_the_loop_with_its_reason() -> None:
 async def test_failures_are_counted_apart_and_do_not_stop_the_loop() -> None:
     turn = 0
 
-    async def answer(_: Request) -> Answer:
+    async def answer(_: SampleRequest) -> Answer:
         nonlocal turn
         turn += 1
         await asyncio.sleep(0.001)

@@ -10,14 +10,14 @@ import yaml
 from dragoman_tune.__main__ import main
 from dragoman_tune.errors import MetricsError, RequestsFileError, StateError
 from dragoman_tune.report import patch
-from dragoman_tune.requests import Request, read_requests
+from dragoman_tune.requests import SampleRequest, read_requests
 from dragoman_tune.scrape import between, parsed, peak_in_flight
 from dragoman_tune.search import EngineSetting, Trial
 from dragoman_tune.server import last_error
 from dragoman_tune.state import State, fingerprint
 
 LINE = json.dumps({"text": "Hello", "source_lang": "en", "target_lang": "de", "id": 7})
-REQUESTS = [Request("Hello", "en", "de")]
+REQUESTS = [SampleRequest("Hello", "en", "de")]
 
 
 @pytest.mark.parametrize(

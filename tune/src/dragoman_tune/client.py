@@ -9,7 +9,7 @@ from typing import Any
 
 import aiohttp
 
-from dragoman_tune.requests import Answer, Request
+from dragoman_tune.requests import Answer, SampleRequest
 
 TIMEOUT_S = 120.0
 """Longer than any server under test holds a request; a load that waits longer says nothing."""
@@ -27,7 +27,9 @@ async def connections() -> AsyncIterator[aiohttp.ClientSession]:
         yield session
 
 
-async def translate(session: aiohttp.ClientSession, url: str, request: Request, **options: Any) -> Answer:
+async def translate(
+    session: aiohttp.ClientSession, url: str, request: SampleRequest, **options: Any
+) -> Answer:
     """One translation by a pod; `options` are further members of the request."""
     body = {
         "text": request.text,

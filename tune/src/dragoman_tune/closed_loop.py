@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from dragoman_tune.errors import ServerError
-from dragoman_tune.requests import Answer, Request
+from dragoman_tune.requests import Answer, SampleRequest
 
 CHECK_S = 0.25
 """Interval at which the loop checks whether the server runs."""
@@ -21,7 +21,7 @@ CHECK_S = 0.25
 AFTER_FAILURE_S = 0.1
 """A pause after a failed request: a server that refuses at once must not get requests in a tight loop."""
 
-Send = Callable[[Request], Awaitable[Answer]]
+Send = Callable[[SampleRequest], Awaitable[Answer]]
 """Sends one request; failures are answers with an error, and only a bug raises."""
 
 Watch = Callable[[], str | None]
@@ -74,7 +74,7 @@ class Window:
 
 async def closed_loop(
     send: Send,
-    requests: Iterator[Request],
+    requests: Iterator[SampleRequest],
     in_flight: int,
     pace: Pace,
     *,

@@ -15,7 +15,7 @@ FIELDS = ("text", "source_lang", "target_lang")
 
 
 @dataclass(frozen=True)
-class Request:
+class SampleRequest:
     """One translation to request.
 
     Args:
@@ -51,7 +51,7 @@ class Answer:
         return dict(json.loads(self.content))
 
 
-def read_requests(path: Path) -> list[Request]:
+def read_requests(path: Path) -> list[SampleRequest]:
     """Requests from lines such as `{"text": "Hello", "source_lang": "en", "target_lang": "de"}`.
 
     Args:
@@ -70,7 +70,7 @@ def read_requests(path: Path) -> list[Request]:
     return found
 
 
-def _request(path: Path, number: int, line: str) -> Request:
+def _request(path: Path, number: int, line: str) -> SampleRequest:
     try:
         document = json.loads(line)
     except json.JSONDecodeError as error:
@@ -80,10 +80,10 @@ def _request(path: Path, number: int, line: str) -> Request:
     for field in FIELDS:
         if not isinstance(document.get(field), str) or not document[field].strip():
             raise RequestsFileError(f"{path}, line {number}: {field} must be a string that is not empty")
-    return Request(*(document[field] for field in FIELDS))
+    return SampleRequest(*(document[field] for field in FIELDS))
 
 
-def repeated(requests: Sequence[Request], seed: int) -> Iterator[Request]:
+def repeated(requests: Sequence[SampleRequest], seed: int) -> Iterator[SampleRequest]:
     """Real requests over and over, each time in another order."""
     draw = Random(seed)
     while True:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from dragoman_tune.errors import StateError
-from dragoman_tune.requests import Request
+from dragoman_tune.requests import SampleRequest
 from dragoman_tune.search import EngineSetting, Trial
 
 TRIALS = "trials.jsonl"
 
 
-def fingerprint(requests: Sequence[Request], **settings: Any) -> str:
+def fingerprint(requests: Sequence[SampleRequest], **settings: Any) -> str:
     """What trials must have in common to be compared.
 
     Args:

@@ -13,7 +13,7 @@ from dragoman_tune.client import connections, translate
 from dragoman_tune.closed_loop import Pace, closed_loop
 from dragoman_tune.errors import ServerError
 from dragoman_tune.figures import Figures, figures
-from dragoman_tune.requests import Request, repeated
+from dragoman_tune.requests import SampleRequest, repeated
 from dragoman_tune.search import EngineSetting, Trial
 from dragoman_tune.server import Server, running, settled
 
@@ -37,7 +37,7 @@ class Workload:
     """
 
     flags: Sequence[str]
-    requests: Sequence[Request]
+    requests: Sequence[SampleRequest]
     in_flight: int
     pace: Pace
     logs: Path

@@ -15,7 +15,7 @@ from vllm.v1.engine.async_llm import AsyncLLM
 
 from dragoman_bench.arms.common import ArmOptions, Translate, Translated, arm_options, serve
 from dragoman_bench.prompting import Prompting
-from dragoman_tune.requests import Request
+from dragoman_tune.requests import SampleRequest
 
 
 @asynccontextmanager
@@ -25,7 +25,7 @@ async def async_llm(options: ArmOptions) -> AsyncIterator[Translate]:
     llm: Any = AsyncLLM.from_engine_args(arguments, usage_context=UsageContext.OPENAI_API_SERVER)
     prompting = Prompting(llm.get_tokenizer(), options.template, llm.model_config.max_model_len)
 
-    async def translate(request: Request) -> Translated:
+    async def translate(request: SampleRequest) -> Translated:
         ids, room = prompting.encoded(request)
         sampling = SamplingParams(temperature=0.0, max_tokens=room, output_kind=RequestOutputKind.FINAL_ONLY)
         text = ""

@@ -14,7 +14,7 @@ from fastapi import FastAPI, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel
 
-from dragoman_tune.requests import Request
+from dragoman_tune.requests import SampleRequest
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Translated(NamedTuple):
     compute_s: float | None = None
 
 
-Translate = Callable[[Request], Awaitable[Translated]]
+Translate = Callable[[SampleRequest], Awaitable[Translated]]
 
 
 def serve(port: int, engine: Callable[[], AbstractAsyncContextManager[Translate]]) -> None:
@@ -109,7 +109,7 @@ def serve(port: int, engine: Callable[[], AbstractAsyncContextManager[Translate]
     @app.post("/translate")
     async def translate(body: TranslateRequest, response: Response) -> TranslateResponse:
         """Translate one text."""
-        result = await translators[0](Request(body.text, body.source_lang, body.target_lang))
+        result = await translators[0](SampleRequest(body.text, body.source_lang, body.target_lang))
         if result.queue_s is not None and result.compute_s is not None:
             times = f"queue;dur={1000 * result.queue_s:.2f}, compute;dur={1000 * result.compute_s:.2f}"
             response.headers["Server-Timing"] = times

@@ -20,7 +20,7 @@ from fastapi import HTTPException
 
 from dragoman_bench.arms.common import ArmOptions, Translate, Translated, arm_options, serve
 from dragoman_bench.prompting import Prompting
-from dragoman_tune.requests import Request
+from dragoman_tune.requests import SampleRequest
 
 QUEUE_SIZE = 300
 READY_POLL_S = 0.2
@@ -54,7 +54,7 @@ async def queues(options: ArmOptions) -> AsyncIterator[Translate]:
         while True:
             loop.call_soon_threadsafe(finish, *events.get())
 
-    async def translate(request: Request) -> Translated:
+    async def translate(request: SampleRequest) -> Translated:
         received_s = time.monotonic()
         key = secrets.token_hex(8)
         waiting[key] = loop.create_future()
@@ -102,7 +102,7 @@ def work(options: ArmOptions, queue: Any, tasks: Any, events: Any, ready: Any) -
             queue.task_done()
 
 
-def loaded(options: ArmOptions) -> Callable[[Sequence[Request]], list[str]]:
+def loaded(options: ArmOptions) -> Callable[[Sequence[SampleRequest]], list[str]]:
     """vLLM's synchronous engine: translates some texts together; all wait for the longest."""
     from vllm import LLM, SamplingParams
     from vllm.inputs import TokensPrompt
@@ -110,7 +110,7 @@ def loaded(options: ArmOptions) -> Callable[[Sequence[Request]], list[str]]:
     llm = LLM(**options.engine_arguments)
     prompting = Prompting(llm.get_tokenizer(), options.template, llm.llm_engine.model_config.max_model_len)
 
-    def translate_batch(requests: Sequence[Request]) -> list[str]:
+    def translate_batch(requests: Sequence[SampleRequest]) -> list[str]:
         encoded = [prompting.encoded(request) for request in requests]
         outputs = llm.generate(
             [TokensPrompt(prompt_token_ids=ids) for ids, _ in encoded],

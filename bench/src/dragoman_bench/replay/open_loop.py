@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import aiohttp
 
 from dragoman_tune.client import translate
-from dragoman_tune.requests import Request
+from dragoman_tune.requests import SampleRequest
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Replayed:
 async def open_loop(
     session: aiohttp.ClientSession,
     url: str,
-    requests: Iterator[Request],
+    requests: Iterator[SampleRequest],
     times: Sequence[float],
     say: Callable[[str], None],
     say_every_s: float = 30.0,
@@ -53,7 +53,7 @@ async def open_loop(
     start_s = loop.time()
     done: list[Replayed] = []
 
-    async def one(at_s: float, request: Request) -> None:
+    async def one(at_s: float, request: SampleRequest) -> None:
         sent_s = loop.time() - start_s
         answer = await translate(session, url, request, details=True)
         took_s = loop.time() - start_s - at_s

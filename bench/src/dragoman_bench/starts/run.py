@@ -23,7 +23,7 @@ from dragoman_bench.starts.relay import Archive, Relay
 from dragoman_devcluster.ports import free_port
 from dragoman_tune.client import connections, translate
 from dragoman_tune.errors import ServerError
-from dragoman_tune.requests import Request
+from dragoman_tune.requests import SampleRequest
 from dragoman_tune.server import Server, running
 
 POLL_S = 0.05
@@ -31,7 +31,7 @@ FREED_S = 30.0
 FREED_BYTES = 1 << 30
 """A process that has ended holds less than this more than there was before the first one."""
 LOG_LINES = 30
-HELLO = Request("Hello", "en", "de")
+HELLO = SampleRequest("Hello", "en", "de")
 
 Say = Callable[[str], None]
 

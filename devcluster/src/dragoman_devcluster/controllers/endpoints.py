@@ -36,7 +36,7 @@ to clients."""
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class PodEndpoint:
     """A pod behind a Service, with its port number for each Service port that it has, by that port's name."""
 
     pod: Manifest
@@ -51,7 +51,7 @@ class Endpoint:
         return str(self.pod["status"]["podIP"])
 
 
-def endpoints_of(service: Manifest, pods: Sequence[Manifest]) -> list[Endpoint]:
+def endpoints_of(service: Manifest, pods: Sequence[Manifest]) -> list[PodEndpoint]:
     """The endpoints of a Service, in order of their pods' names; none without a selector."""
     selector = service["spec"].get("selector")
     if not selector:
@@ -61,7 +61,7 @@ def endpoints_of(service: Manifest, pods: Sequence[Manifest]) -> list[Endpoint]:
     return sorted(reachable, key=lambda endpoint: endpoint.pod["metadata"]["name"])
 
 
-def _endpoint(service: Manifest, pod: Manifest) -> Endpoint | None:
+def _endpoint(service: Manifest, pod: Manifest) -> PodEndpoint | None:
     if not (pod.get("status") or {}).get("podIP") or has_ended(pod):
         return None
     serving = is_true(pod, "Ready") or bool(service["spec"].get("publishNotReadyAddresses"))
@@ -71,7 +71,7 @@ def _endpoint(service: Manifest, pod: Manifest) -> Endpoint | None:
         if number is not None:
             ports.append((port.get("name") or "", number))
     terminating = is_deleting(pod)
-    return Endpoint(pod, tuple(ports), serving and not terminating, serving, terminating)
+    return PodEndpoint(pod, tuple(ports), serving and not terminating, serving, terminating)
 
 
 def target_port(service_port: Manifest, pod: Manifest) -> int | None:
@@ -87,7 +87,7 @@ def target_port(service_port: Manifest, pod: Manifest) -> int | None:
 
 
 def routes(
-    service: Manifest, address: str, endpoints: Sequence[Endpoint]
+    service: Manifest, address: str, endpoints: Sequence[PodEndpoint]
 ) -> dict[Address, Sequence[Address]]:
     """Where each TCP port of a Service leads: to the ready endpoints."""
     table: dict[Address, Sequence[Address]] = {}
@@ -105,7 +105,7 @@ def routes(
     return table
 
 
-def endpoint_slice(service: Manifest, endpoints: Sequence[Endpoint]) -> Manifest:
+def endpoint_slice(service: Manifest, endpoints: Sequence[PodEndpoint]) -> Manifest:
     """The EndpointSlice of a Service: the endpoints whose port numbers are those of the first."""
     metadata = service["metadata"]
     ports = endpoints[0].ports if endpoints else ()
@@ -131,7 +131,7 @@ def endpoint_slice(service: Manifest, endpoints: Sequence[Endpoint]) -> Manifest
     }
 
 
-def _slice_endpoint(endpoint: Endpoint) -> Manifest:
+def _slice_endpoint(endpoint: PodEndpoint) -> Manifest:
     metadata = endpoint.pod["metadata"]
     return {
         "addresses": [endpoint.address],

@@ -26,7 +26,7 @@ MAX_LEARNED = 10_000.0
 DURATION_BUCKETS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
-class Endpoint:
+class ReplicaEndpoint:
     """A replica, and what this router measures of it.
 
     Args:
@@ -100,7 +100,7 @@ class ResponseCounts:
         self.seconds += seconds
 
 
-SlotFuture = asyncio.Future[Endpoint]
+SlotFuture = asyncio.Future[ReplicaEndpoint]
 """A queued request waits for it; its endpoint already counts the request as in flight."""
 Waiting = QueuedRequest[SlotFuture]
 
@@ -118,14 +118,14 @@ class Backend:
         deployment: Deployment,
         limits: QueueLimits,
         chance: Random,
-        on_ejected: Callable[[Backend, Endpoint], None],
-        departed: set[Endpoint],
+        on_ejected: Callable[[Backend, ReplicaEndpoint], None],
+        departed: set[ReplicaEndpoint],
     ) -> None:
         self.deployment = deployment
         self._departed = departed
         self.on_ejected = on_ejected
-        self.endpoints: dict[str, Endpoint] = {}
-        self.by_tag: dict[str, Endpoint] = {}
+        self.endpoints: dict[str, ReplicaEndpoint] = {}
+        self.by_tag: dict[str, ReplicaEndpoint] = {}
         self.queue: FairQueue[SlotFuture] = FairQueue(limits)
         self.queued = 0
         """Length of the queue: reading it costs a request no call."""
@@ -133,7 +133,7 @@ class Backend:
         self.in_flight = 0
         self.responses = ResponseCounts()
         self.label = deployment.key.encode()
-        self._open: list[Endpoint] = []
+        self._open: list[ReplicaEndpoint] = []
         self._chance = chance
         self._loop = asyncio.get_running_loop()
         self._backoff_until_s = 0.0
@@ -158,7 +158,7 @@ class Backend:
             in_flight=self.in_flight,
         )
 
-    def set_replicas(self, replicas: Iterable[Replica]) -> list[Endpoint]:
+    def set_replicas(self, replicas: Iterable[Replica]) -> list[ReplicaEndpoint]:
         """Apply the source's list; returns the replicas that started to terminate."""
         now_s = self._loop.time()
         before, first = self.endpoints, not self.endpoints
@@ -167,7 +167,7 @@ class Backend:
             name = f"{replica.address}/{replica.uid}"
             known = before.pop(name, None)
             if known is None:
-                known = Endpoint(replica, now_s, waited=not first)
+                known = ReplicaEndpoint(replica, now_s, waited=not first)
                 if replica.terminating:
                     terminating.append(known)
             else:
@@ -190,9 +190,9 @@ class Backend:
         self._open = [endpoint for endpoint in self.endpoints.values() if endpoint.open]
         self.dispatch()
 
-    def pick(self, tried: Collection[Endpoint] = ()) -> Endpoint | None:
+    def pick(self, tried: Collection[ReplicaEndpoint] = ()) -> ReplicaEndpoint | None:
         """Choose a replica and count the request as in flight there; None where none has capacity."""
-        candidates: Sequence[Endpoint] = self._open
+        candidates: Sequence[ReplicaEndpoint] = self._open
         if tried or self._backoff_until_s:
             now_s = self._loop.time()
             if now_s >= self._backoff_until_s:
@@ -207,12 +207,12 @@ class Backend:
         self.in_flight += 1
         return endpoint
 
-    def take(self, endpoint: Endpoint) -> None:
+    def take(self, endpoint: ReplicaEndpoint) -> None:
         """Count a request as in flight there, in any state of the replica: no other can answer it."""
         endpoint.in_flight += 1
         self.in_flight += 1
 
-    def release(self, endpoint: Endpoint) -> None:
+    def release(self, endpoint: ReplicaEndpoint) -> None:
         """A request is no longer in flight there."""
         endpoint.in_flight -= 1
         self.in_flight -= 1
@@ -257,28 +257,28 @@ class Backend:
                 queued.request.set_result(endpoint)
         self._drain_rate.restart()
 
-    def back_off(self, endpoint: Endpoint, for_s: float = BACK_OFF_S) -> None:
+    def back_off(self, endpoint: ReplicaEndpoint, for_s: float = BACK_OFF_S) -> None:
         """Send an overloaded replica nothing for a while."""
         endpoint.refused_for_load()
         endpoint.backoff_until_s = self._loop.time() + for_s
         self._backoff_until_s = max(self._backoff_until_s, endpoint.backoff_until_s)
 
-    def succeeded(self, endpoint: Endpoint) -> None:
+    def succeeded(self, endpoint: ReplicaEndpoint) -> None:
         """It answered a request."""
         endpoint.took()
         if endpoint.health is not HEALTHY:
             self._set_health(endpoint, healths.after_success(endpoint.health))
 
-    def erred(self, endpoint: Endpoint) -> None:
+    def erred(self, endpoint: ReplicaEndpoint) -> None:
         """It failed a request."""
         last = self._open == [endpoint]
         self._set_health(endpoint, healths.after_error(endpoint.health, last=last))
 
-    def refused(self, endpoint: Endpoint) -> None:
+    def refused(self, endpoint: ReplicaEndpoint) -> None:
         """It cannot be reached, or refuses all requests."""
         self._set_health(endpoint, healths.after_refusal(endpoint.health))
 
-    def probed(self, endpoint: Endpoint, answered: bool) -> None:
+    def probed(self, endpoint: ReplicaEndpoint, answered: bool) -> None:
         """Its readiness probe was sent."""
         if answered:
             endpoint.ready_since_s = self._loop.time()
@@ -292,12 +292,12 @@ class Backend:
         for endpoint in self.endpoints.values():
             self._depart(endpoint)
 
-    def _depart(self, endpoint: Endpoint) -> None:
+    def _depart(self, endpoint: ReplicaEndpoint) -> None:
         endpoint.pool.close()
         if endpoint.in_flight:
             self._departed.add(endpoint)
 
-    def _set_health(self, endpoint: Endpoint, health: Health) -> None:
+    def _set_health(self, endpoint: ReplicaEndpoint, health: Health) -> None:
         was_open, was_ejected = endpoint.open, endpoint.health.ejected
         endpoint.health = health
         endpoint.weigh(self._loop.time())

@@ -9,7 +9,7 @@ from typing import Any
 
 from dragoman_contract.http import READY_PATH
 from dragoman_contract.routing import DRAINED_PATH, ROUTER_HEADER
-from dragoman_router.fleet.backend import Backend, Endpoint
+from dragoman_router.fleet.backend import Backend, ReplicaEndpoint
 from dragoman_router.fleet.connections import ExchangeError
 from dragoman_router.fleet.fleet import Fleet
 
@@ -34,7 +34,7 @@ class BackgroundTasks:
         self._router = router_id
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._examined: set[Endpoint] = set()
+        self._examined: set[ReplicaEndpoint] = set()
         fleet.on_ejected = lambda backend, endpoint: self._start(self._probe(backend, endpoint))
         fleet.on_terminating = lambda backend, endpoint: self._start(self._confirm(backend, endpoint))
         self._start(self._sweep())
@@ -51,7 +51,7 @@ class BackgroundTasks:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _probe(self, backend: Backend, endpoint: Endpoint) -> None:
+    async def _probe(self, backend: Backend, endpoint: ReplicaEndpoint) -> None:
         """Send an ejected replica's readiness probe until it succeeds, or the replica is removed."""
         log.info("%s: %s ejected", backend.deployment.key, endpoint.label.decode())
         while endpoint.health.ejected and endpoint in backend.endpoints.values():
@@ -60,7 +60,7 @@ class BackgroundTasks:
         if not endpoint.health.ejected:
             log.info("%s: %s readmitted", backend.deployment.key, endpoint.label.decode())
 
-    async def _examine(self, endpoint: Endpoint, backend: Backend | None) -> None:
+    async def _examine(self, endpoint: ReplicaEndpoint, backend: Backend | None) -> None:
         """Probe an unresponsive replica; without a response its requests are retried elsewhere.
 
         Args:
@@ -84,7 +84,7 @@ class BackgroundTasks:
         finally:
             self._examined.discard(endpoint)
 
-    def _examine_if_unresponsive(self, endpoint: Endpoint, backend: Backend | None) -> None:
+    def _examine_if_unresponsive(self, endpoint: ReplicaEndpoint, backend: Backend | None) -> None:
         if (
             endpoint.in_flight
             and endpoint not in self._examined
@@ -93,7 +93,7 @@ class BackgroundTasks:
             self._examined.add(endpoint)
             self._start(self._examine(endpoint, backend))
 
-    async def _confirm(self, backend: Backend, endpoint: Endpoint) -> None:
+    async def _confirm(self, backend: Backend, endpoint: ReplicaEndpoint) -> None:
         """Confirm to a terminating replica that it gets no new requests; it may not support this, or have ended."""
         for _ in range(CONFIRM_ATTEMPTS):
             status = await self._probe_request(endpoint, "POST", DRAINED_PATH)
@@ -104,7 +104,7 @@ class BackgroundTasks:
                 return
             await asyncio.sleep(CONFIRM_PAUSE_S)
 
-    async def _probe_request(self, endpoint: Endpoint, method: str, path: str) -> int | None:
+    async def _probe_request(self, endpoint: ReplicaEndpoint, method: str, path: str) -> int | None:
         head = (
             f"{method} {path} HTTP/1.1\r\nhost: {endpoint.replica.address}\r\n"
             f"{ROUTER_HEADER}: {self._router}\r\ncontent-length: 0\r\n\r\n"

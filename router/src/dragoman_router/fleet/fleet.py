@@ -9,14 +9,14 @@ import asyncio
 from collections.abc import Callable
 from random import Random
 
-from dragoman_router.fleet.backend import Backend, Endpoint
+from dragoman_router.fleet.backend import Backend, ReplicaEndpoint
 from dragoman_router.fleet.queue import QueueLimits
 from dragoman_router.fleet.status import Status
 from dragoman_router.routing.deployments import Deployment, Replica
 from dragoman_router.routing.placement import Catalogue
 
 
-def _ignore(backend: Backend, endpoint: Endpoint) -> None:
+def _ignore(backend: Backend, endpoint: ReplicaEndpoint) -> None:
     """No listener."""
 
 
@@ -29,10 +29,10 @@ class Fleet:
         """What the operator reports of deployments, where the source has it."""
         self.catalogue = Catalogue()
         self.synced = asyncio.Event()
-        self.departed: set[Endpoint] = set()
+        self.departed: set[ReplicaEndpoint] = set()
         """Removed, with requests in flight that may still be answered, or reach their deadline."""
-        self.on_terminating: Callable[[Backend, Endpoint], None] = _ignore
-        self.on_ejected: Callable[[Backend, Endpoint], None] = _ignore
+        self.on_terminating: Callable[[Backend, ReplicaEndpoint], None] = _ignore
+        self.on_ejected: Callable[[Backend, ReplicaEndpoint], None] = _ignore
         self.on_removed: Callable[[str], None] = lambda _: None
         self._limits = limits
         self._chance = chance
@@ -72,7 +72,7 @@ class Fleet:
             for endpoint in backend.set_replicas(replicas):
                 self.on_terminating(backend, endpoint)
 
-    def owner(self, tag: str) -> tuple[Backend, Endpoint] | None:
+    def owner(self, tag: str) -> tuple[Backend, ReplicaEndpoint] | None:
         """The replica of a tag, in any state, with its deployment."""
         for backend in self.backends.values():
             endpoint = backend.by_tag.get(tag)

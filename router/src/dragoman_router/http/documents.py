@@ -6,7 +6,7 @@ import re
 
 from dragoman_contract.routing import tag_of
 from dragoman_protocols.errors import UnknownDocumentError, UpstreamError, UpstreamTimeoutError
-from dragoman_router.fleet.backend import Backend, Endpoint
+from dragoman_router.fleet.backend import Backend, ReplicaEndpoint
 from dragoman_router.fleet.connections import ExchangeError
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.http.job import Answered, Job
@@ -36,7 +36,7 @@ def document_of(request: RoutedRequest) -> str | None:
 
 def owner(
     fleet: Fleet, document_id: str | None, deployment: str | None, scope: tuple[str, ...] | None
-) -> tuple[Backend, Endpoint]:
+) -> tuple[Backend, ReplicaEndpoint]:
     """The replica that has a document.
 
     Args:
@@ -56,7 +56,7 @@ def owner(
     return found
 
 
-async def fetch(job: Job, backend: Backend, endpoint: Endpoint) -> Answered:
+async def fetch(job: Job, backend: Backend, endpoint: ReplicaEndpoint) -> Answered:
     """Send the request to the replica in any state; retry once on a new connection where a kept one broke.
 
     Raises:
@@ -70,7 +70,7 @@ async def fetch(job: Job, backend: Backend, endpoint: Endpoint) -> Answered:
         raise
 
 
-async def _answer(job: Job, backend: Backend, endpoint: Endpoint) -> Answered:
+async def _answer(job: Job, backend: Backend, endpoint: ReplicaEndpoint) -> Answered:
     why = ""
     for fresh in (False, True):
         job.attempts += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dragoman_protocols.glossaries.packed import Packed
-from dragoman_router.fleet.backend import Backend, Endpoint
+from dragoman_router.fleet.backend import Backend, ReplicaEndpoint
 from dragoman_router.fleet.connections import Connection, Reply
 
 
@@ -32,7 +32,7 @@ class Job:
     deadline_s: float
     glossaries: tuple[Packed, ...] = ()
     budget_s: float = 0.0
-    tried: list[Endpoint] = field(default_factory=list)
+    tried: list[ReplicaEndpoint] = field(default_factory=list)
     broken: int = 0
     attempts: int = 0
     queued_s: float = 0.0
@@ -47,5 +47,5 @@ class Answered:
 
     reply: Reply
     backend: Backend
-    endpoint: Endpoint
+    endpoint: ReplicaEndpoint
     connection: Connection

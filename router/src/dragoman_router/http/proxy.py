@@ -31,7 +31,7 @@ from dragoman_protocols.errors import (
 )
 from dragoman_protocols.glossaries.packed import Packed, named
 from dragoman_protocols.keys import MARKING_HEADERS, SECRET_HEADERS, query_without_keys
-from dragoman_router.fleet.backend import Backend, Endpoint, SlotFuture
+from dragoman_router.fleet.backend import Backend, ReplicaEndpoint, SlotFuture
 from dragoman_router.fleet.connections import ExchangeError, Reply
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.queue import QueuedRequest
@@ -188,7 +188,7 @@ class Proxy:
         answered.backend.release(answered.endpoint)
 
     async def _attempt(
-        self, job: Job, backend: Backend, endpoint: Endpoint, *, attached: bool = False
+        self, job: Job, backend: Backend, endpoint: ReplicaEndpoint, *, attached: bool = False
     ) -> Answered | None:
         """Send the request to one replica; None where another is to be tried."""
         job.attempts += 1
@@ -229,7 +229,7 @@ class Proxy:
             backend.succeeded(endpoint)
         return Answered(reply, backend, endpoint, connection)
 
-    async def _attach(self, job: Job, endpoint: Endpoint) -> bool:
+    async def _attach(self, job: Job, endpoint: ReplicaEndpoint) -> bool:
         """Attach glossaries; whether the replica accepted them.
 
         Raises:
@@ -242,7 +242,7 @@ class Proxy:
         job.attached += 1
         return await attach(endpoint.pool, endpoint.replica.address, job.glossaries, job.deadline_s)
 
-    def _pick(self, job: Job) -> tuple[Backend, Endpoint | None]:
+    def _pick(self, job: Job) -> tuple[Backend, ReplicaEndpoint | None]:
         """A deployment and a replica of it; no replica where the request has to be queued."""
         known = self._fleet.backends
         if len(job.keys) == 1 and (only := known.get(job.keys[0])) is not None:
@@ -265,7 +265,7 @@ class Proxy:
         at = split(weights, [backend.open for backend in backends], self._chance.random())
         return backends[at or 0]
 
-    async def _wait_in_queue(self, job: Job, backend: Backend) -> Endpoint:
+    async def _wait_in_queue(self, job: Job, backend: Backend) -> ReplicaEndpoint:
         """Wait for a replica with capacity."""
         began_s = self._loop.time()
         slot: SlotFuture = self._loop.create_future()
@@ -320,7 +320,7 @@ class Proxy:
         self,
         job: Job,
         backend: Backend,
-        endpoint: Endpoint,
+        endpoint: ReplicaEndpoint,
         failure: Failure,
         why: str,
         *,
@@ -341,7 +341,7 @@ class Proxy:
                 raise self._too_late(backend, job.queued_s)
             raise UpstreamError(f"{job.attempts} attempts failed, the last one because {why}")
 
-    def _count_failure(self, backend: Backend, endpoint: Endpoint, failure: Failure) -> None:
+    def _count_failure(self, backend: Backend, endpoint: ReplicaEndpoint, failure: Failure) -> None:
         self._metrics.failed(backend.deployment.key, failure.value)
         if failure in (Failure.CONNECT_FAILED, Failure.REFUSED):
             backend.refused(endpoint)
