@@ -1,5 +1,6 @@
 """The second pod of a deployment takes the first one's start cache, through the deployment's Service."""
 
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,8 @@ import aiohttp
 import pytest
 
 from dragoman_devcluster.node.context import Directories
-from dragoman_kube.kinds import SECRET
+from dragoman_kube.kinds import SECRET, SERVICE
+from dragoman_kube.objects import Key
 
 pytestmark = pytest.mark.cluster
 
@@ -43,3 +45,21 @@ async def test_the_second_pod_takes_what_the_first_one_compiled(world: Any, clus
 
     await world.delete()
     await world.until(lambda: world.get(SECRET, "demo-start-cache"), lambda found: found == {})
+
+
+async def test_the_secret_follows_a_service_that_was_replaced(world: Any) -> None:
+    world.operator()
+    await world.create(replicas=0)
+    await world.until(world.status, bool)
+    former = await world.get(SERVICE, "demo")
+    await world.kube.delete(SERVICE, Key(world.namespace, "demo"), former["metadata"]["uid"])
+
+    async def matches() -> bool:
+        service, secret = await world.get(SERVICE, "demo"), await world.get(SECRET, "demo-start-cache")
+        if not service or not secret or service["metadata"]["uid"] == former["metadata"]["uid"]:
+            return False
+        url = b64decode(secret["data"]["url"]).decode()
+        owners = [owner["uid"] for owner in secret["metadata"]["ownerReferences"]]
+        return (url, owners) == (f"http://{service['spec']['clusterIP']}:8000", [service["metadata"]["uid"]])
+
+    await world.until(matches, bool)
