@@ -98,7 +98,8 @@ class App:
             connection.abort()
         finally:
             state.active -= 1
-            exchange.release()
+            if exchange.reserved_bytes:
+                exchange.release()
             if audit is not None and request.audit is not None:
                 audit.add(request, request.audit, self._loop.time() - began_s)
 
@@ -111,7 +112,19 @@ class App:
             exchange.set_endpoint(endpoint)
             gate = state.gate
             keyless = gate if gate is not None and await gate.authenticate(request, endpoint) else None
-            endpoint = await self._read(request, exchange, keyless)
+            if endpoint.kind is Kind.FILE:
+                await self._read_form(request, exchange, endpoint, keyless)
+            else:
+                limit_bytes = endpoint.body_limit(self._settings.max_body_bytes)
+                exchange.set_body(await exchange.read_body(limit_bytes))
+                endpoint = exchange.endpoint
+                if len(request.body) > INLINE_FORM_BYTES and request.is_form:
+                    with suppress(RequestError):  # Raised again where the fields are used.
+                        await asyncio.to_thread(request.form_fields)
+                if keyless is not None:
+                    field = endpoint.api.key_field
+                    key = None if field is None else key_in_body(request, field)
+                    keyless.check(request, endpoint.api, key)
             if endpoint.kind is Kind.GLOSSARIES:
                 if gate is not None:
                     await gate.admit(request, 0)  # Nothing is reserved, nothing is charged.
@@ -142,24 +155,13 @@ class App:
             request.audit.api = request.audit.api or exchange.api.name
         await exchange.answer(answer)
 
-    async def _read(self, request: RoutedRequest, exchange: Exchange, keyless: Gate | None) -> Endpoint:
-        """Read the body, and check the key in it where the head has none; the endpoint that it is for."""
-        settings, endpoint = self._settings, exchange.endpoint
-        if endpoint.kind is Kind.FILE:
-            upload = UploadReader(request, endpoint, keyless, settings.max_body_bytes)
-            request.body = await exchange.read_body(settings.max_file_bytes, upload.feed)
-            request.upload = upload.finish()
-            return endpoint
-        exchange.set_body(await exchange.read_body(endpoint.body_limit(settings.max_body_bytes)))
-        endpoint = exchange.endpoint
-        if len(request.body) > INLINE_FORM_BYTES and request.is_form:
-            with suppress(RequestError):  # Raised again where the fields are used.
-                await asyncio.to_thread(request.form_fields)
-        if keyless is not None:
-            field = endpoint.api.key_field
-            key = None if field is None else key_in_body(request, field)
-            keyless.check(request, endpoint.api, key)
-        return endpoint
+    async def _read_form(
+        self, request: RoutedRequest, exchange: Exchange, endpoint: Endpoint, keyless: Gate | None
+    ) -> None:
+        """Read a form with a file, and check the key in it where the head has none."""
+        upload = UploadReader(request, endpoint, keyless, self._settings.max_body_bytes)
+        request.body = await exchange.read_body(self._settings.max_file_bytes, upload.feed)
+        request.upload = upload.finish()
 
     def _error(self, error: RequestError, request: RoutedRequest, exchange: Exchange) -> Answer:
         """An error in the format of the request's API."""
