@@ -47,6 +47,8 @@ class Cycle(RequestResponseCycle):
 
     closes: Callable[[], bool]
     on_disconnect: Callable[[], object] | None = None
+    waits = False
+    """Whether `receive` has waited: only then an arrival is signalled to it."""
     _received = False
 
     async def receive(self) -> Any:
@@ -58,9 +60,13 @@ class Cycle(RequestResponseCycle):
             or self.disconnected
             or self.response_complete
         ):
-            return await super().receive()
+            self.waits = True
+            if self.body or self.disconnected or not (self.more_body or self._received):
+                self.message_event.set()
+            message: Any = await super().receive()
+            self._received = not message.get("more_body", False)
+            return message
         self._received = True
-        self.message_event.clear()
         return {"type": "http.request", "body": bytes(self.body)}
 
     async def send(self, message: Any) -> None:
@@ -89,7 +95,8 @@ class Cycle(RequestResponseCycle):
             lines.append(b"connection: close")
         lines += (b"", b"" if self.scope["method"] == "HEAD" else body)
         self.response_started = self.response_complete = True
-        self.message_event.set()
+        if self.waits:
+            self.message_event.set()
         self.transport.write(STATUS_LINE[status] + b"\r\n".join(lines))
         if not self.keep_alive:
             self.transport.close()
@@ -101,6 +108,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     limits: RequestLimits
     on_write_timeout: Callable[[], object]
+    cycle: Cycle
     cycle_type: type[Cycle]
     max_connections: int
     crowded = False
@@ -219,7 +227,8 @@ class BoundedProtocol(HttpToolsProtocol):
         cycle.body += body
         if len(cycle.body) > HIGH_WATER_LIMIT:
             self.flow.pause_reading()
-        cycle.message_event.set()
+        if cycle.waits:
+            cycle.message_event.set()
 
     def send_400_response(self, msg: str) -> None:
         """Answer a request that cannot be parsed, and close the connection."""
@@ -235,7 +244,8 @@ class BoundedProtocol(HttpToolsProtocol):
         cycle = self.cycle
         if cycle is not None and not cycle.response_complete:
             cycle.more_body = False
-            cycle.message_event.set()
+            if cycle.waits:
+                cycle.message_event.set()
         self._complete = self._in_head = True
         self._wait_for_next()
 
