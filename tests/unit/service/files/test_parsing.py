@@ -18,7 +18,13 @@ from dragoman_protocols.errors import BrokenFileError, GenerationError, Unsuppor
 from dragoman_service.files import parsing
 from dragoman_service.files.file_process import Task, result
 from dragoman_service.files.kinds import read
-from dragoman_service.files.parsing import INLINE_BYTES, PDF_BYTES, FileParser, unpacked_bytes
+from dragoman_service.files.parsing import (
+    INLINE_BYTES,
+    MARKDOWN_FACTOR,
+    PDF_BYTES,
+    FileParser,
+    unpacked_bytes,
+)
 
 LIMIT_S = 60.0
 LARGE = b"The cat sleeps.\n" * (INLINE_BYTES // 16 + 1)
@@ -42,12 +48,13 @@ def archive(**parts: bytes) -> bytes:
     [
         ("a.txt", b"abc", 3),
         ("a.PDF", b"abc", PDF_BYTES),
+        ("a.md", b"abc", 3 * MARKDOWN_FACTOR),
         ("a.docx", archive(a=b"x" * 1_000_000, b=b"yz"), 1_000_002),
         ("a.docx", b"PK no archive", 13),
         ("a.docx", archive(**{f"a{n}": b"" for n in range(2000)}), parsing.MAX_AT_ONCE_BYTES),
         ("a.docx", b"PK\5\6", 4),
     ],
-    ids=["text", "PDF", "archive", "no archive", "many entries", "cut off"],
+    ids=["text", "PDF", "Markdown", "archive", "no archive", "many entries", "cut off"],
 )
 def test_what_a_file_unpacks_to_is_known_before_it_is_parsed(
     name: str, content: bytes, expected: int
