@@ -22,7 +22,15 @@ from dragoman_service.core.admission import (
     file_limit_s,
     refusal_for,
 )
-from dragoman_service.core.costs import PROMPT_TOKENS, Cost, Demand, cost_of, demands_of, estimated_tokens
+from dragoman_service.core.costs import (
+    PROMPT_TOKENS,
+    Cost,
+    Demand,
+    cost_of,
+    demands_of,
+    estimated_tokens,
+    least_cost_of_file,
+)
 from dragoman_service.engine.protocol import Capacity, StallDetector
 
 CAPACITY = Capacity(sequences=16, tokens=1000)
@@ -315,3 +323,17 @@ def test_a_caller_may_have_less_time_and_no_more(requested: str | None, limit_s:
 def test_a_time_limit_that_is_none_is_refused(requested: str) -> None:
     with pytest.raises(InvalidFieldError, match="X-Request-Timeout"):
         make_admission().time_limit_s(requested)
+
+
+def test_an_estimate_is_replaced_by_the_cost_or_refused_with_it() -> None:
+    admission = make_admission(queued_tokens=500)
+    with ExitStack() as stack:
+        stack.enter_context(admission.admit(Cost(1100, 10, 4), 30))
+        slot = stack.enter_context(admission.admit(least_cost_of_file(20_000), math.inf))
+        assert (admission.load.slots, admission.load.tokens) == (5, 1120)
+        with pytest.raises(OverloadedError):
+            slot.set_cost(Cost(501, 10, 2), 30)
+        assert (admission.load.slots, admission.load.tokens) == (5, 1120)
+        slot.set_cost(Cost(400, 10, 2), 30)
+        assert (admission.load.slots, admission.load.tokens) == (6, 1500)
+    assert (admission.load.slots, admission.load.tokens) == (0, 0)
