@@ -37,6 +37,11 @@ class Exchange:
         cycle: The server's; None under another server than `make_server`'s, where a disconnect is not noticed.
     """
 
+    __slots__ = (
+        "_memory", "_send", "by_head", "cycle", "endpoint", "has_endpoint", "receive", "request", "reserved_bytes",
+        "started",
+    )  # fmt: skip
+
     by_head: Endpoint
     endpoint: Endpoint
 
