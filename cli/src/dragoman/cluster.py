@@ -93,7 +93,9 @@ class Cluster:
         for pod in await self.pods():
             if pod.metadata is None or pod.status is None or pod.status.pod_ip is None:
                 continue
-            url = f"http://{pod.status.pod_ip}:{ENGINE_PORT}{STARTUP_PATH}"
+            address = pod.status.pod_ip
+            host = f"[{address}]" if ":" in address else address
+            url = f"http://{host}:{ENGINE_PORT}{STARTUP_PATH}"
             try:
                 async with self._http.get(url, timeout=aiohttp.ClientTimeout(total=1)) as response:
                     start = await response.json()

@@ -33,6 +33,8 @@ EXTENSION = "dragoman.connection"
 """Key of the connection in the extensions of an ASGI scope."""
 
 NEVER_S = float("inf")
+IPV4_MAPPED = "::ffff:"
+"""How a socket for both families writes the address of a client of IPv4."""
 INVALID = "Invalid HTTP request received."
 ASGI = {"version": "3.0", "spec_version": "2.3"}
 
@@ -137,6 +139,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client connected."""
         super().connection_made(transport)
+        if self.client is not None and self.client[0].startswith(IPV4_MAPPED):
+            self.client = (self.client[0].removeprefix(IPV4_MAPPED), self.client[1])
         self._due_s = self.loop.time() + FIRST_BYTE_TIMEOUT_S
         excess = len(self.connections) - self.max_connections
         if excess > 0:

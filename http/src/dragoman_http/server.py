@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import socket
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import uvicorn
 
-from dragoman_http.limits import BACKLOG, KEEP_ALIVE_S, WRITE_TIMEOUT_S, RequestLimits
+from dragoman_http.limits import BACKLOG, KEEP_ALIVE_S, RequestLimits
 from dragoman_http.protocol import BoundedProtocol, Cycle
 
 SWEEP_TICKS = 10
@@ -81,26 +79,3 @@ def make_server(
     )
     config.load()
     return Server(config)
-
-
-def bound_socket(host: str, port: int, write_timeout_s: float = WRITE_TIMEOUT_S) -> socket.socket:
-    """A socket that is bound and does not listen yet.
-
-    Args:
-        host: Address.
-        port: TCP port; 0: any free port.
-        write_timeout_s: Maximum time without progress on a connection that has data to send (`WRITE_TIMEOUT_S`).
-
-    Raises:
-        OSError: The address is not available; the message is a sentence.
-    """
-    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Accepted connections inherit it.
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * write_timeout_s))
-        made.bind((host, port))
-    except OSError as error:
-        made.close()
-        raise OSError(f"cannot listen on {host} port {port}: {os.strerror(error.errno or 0)}") from error
-    return made

@@ -14,6 +14,7 @@ from pydantic_settings import NoDecode, SettingsConfigDict
 
 from dragoman_contract.http import OPERATOR_HEALTH_PORT, OPERATOR_METRICS_PORT
 from dragoman_system.command_line import CommandSettings
+from dragoman_system.listening import ANY_HOST
 
 ENV_PREFIX = "DRAGOMAN_OPERATOR_"
 
@@ -60,7 +61,7 @@ class Settings(CommandSettings):
         default_factory=lambda: f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}",
         description="Unique name of this operator in the Lease.",
     )
-    host: str = Field("0.0.0.0", description="Address to listen on.")
+    host: str = Field(ANY_HOST, description="Address to listen on. `::` is every address of IPv6 and IPv4.")
     health_port: int = Field(
         OPERATOR_HEALTH_PORT, ge=0, le=65535, description="Port of /livez and /readyz. 0: any free port."
     )

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import uvloop
 
 from dragoman_http.event_loop import use_one_worker_thread
-from dragoman_http.server import bound_socket
 from dragoman_protocols.languages import load_names
 from dragoman_router.access.keys import KeyRing
 from dragoman_router.errors import RouterError, SettingsError
@@ -28,6 +27,7 @@ from dragoman_router.http.state import assemble
 from dragoman_router.metrics import Metrics
 from dragoman_router.settings import Settings, read_settings
 from dragoman_system.command_line import configure_logging
+from dragoman_system.listening import bound_socket
 from dragoman_system.live_files import LiveFiles
 
 if TYPE_CHECKING:

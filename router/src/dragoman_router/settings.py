@@ -18,6 +18,7 @@ from dragoman_http.limits import WRITE_TIMEOUT_S
 from dragoman_protocols.files import FILE_TIMEOUT_S, MAX_FILE_BYTES
 from dragoman_router.errors import SettingsError
 from dragoman_system.command_line import CommandLineError, CommandSettings, read_command_line
+from dragoman_system.listening import ANY_HOST
 
 STATE_SCHEMES = ("redis", "rediss", "valkey", "valkeys")
 
@@ -84,7 +85,7 @@ class Settings(CommandSettings):
         description="Maximum seconds to connect to the server of --state-url, and to wait for each response.",
     )
 
-    host: str = Field("0.0.0.0", description="Address to listen on.")
+    host: str = Field(ANY_HOST, description="Address to listen on. `::` is every address of IPv6 and IPv4.")
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
         description=(

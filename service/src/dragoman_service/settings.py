@@ -22,6 +22,7 @@ from dragoman_http.limits import WRITE_TIMEOUT_S
 from dragoman_protocols.files import FILE_CHARACTERS, FILE_TIMEOUT_S
 from dragoman_service.errors import SettingsError
 from dragoman_system.command_line import CommandLineError, CommandSettings, flag, read_command_line
+from dragoman_system.listening import ANY_HOST
 
 KUBERNETES_TERMINATION_LOG = Path("/dev/termination-log")
 """Where a kubelet reads a container's termination message by default."""
@@ -153,7 +154,7 @@ class Settings(CommandSettings):
         description='Other vLLM arguments (fields of AsyncEngineArgs), as JSON: {"enforce_eager": true}.',
     )
 
-    host: str = Field("0.0.0.0", description="Address to listen on.")
+    host: str = Field(ANY_HOST, description="Address to listen on. `::` is every address of IPv6 and IPv4.")
     port: int = Field(ENGINE_PORT, ge=1, le=65535, description="Port to listen on.")
     request_timeout_s: float = Field(
         REQUEST_TIMEOUT_S,

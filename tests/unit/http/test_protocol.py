@@ -10,7 +10,8 @@ import pytest
 from dragoman_http.bodies import Message, Receive, Send
 from dragoman_http.limits import MAX_PIPELINED, RequestLimits
 from dragoman_http.protocol import EXTENSION, BoundedProtocol
-from dragoman_http.server import bound_socket, make_server
+from dragoman_http.server import make_server
+from dragoman_system.listening import bound_socket
 
 DEADLINE_S = 30
 LIMITS = RequestLimits(head_bytes=4096, headers=20, address_bytes=1024, arrival_timeout_s=DEADLINE_S)

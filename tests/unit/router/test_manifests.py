@@ -59,3 +59,44 @@ def test_what_belongs_to_whom() -> None:
     labels = {"dragoman.io/deployment": "d"}
     assert owner_of({"metadata": {"namespace": "n", "name": "d-x", "labels": labels}}) == "n/d"
     assert owner_of({"metadata": {"namespace": "n", "name": "other"}}) is None
+
+
+def pod_in(family: str | None, address: str, uid: str = "u1", **conditions: bool) -> dict[str, Any]:
+    endpoint = {"addresses": [address], "conditions": conditions, "targetRef": {"name": uid, "uid": uid}}
+    return {
+        "metadata": {},
+        "addressType": family,
+        "ports": [{"name": "http", "port": 8000}],
+        "endpoints": [endpoint],
+    }
+
+
+V4, V6 = "10.0.0.5:8000", "[fd00::5]:8000"
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    ("slices", "expected"),
+    [
+        ([pod_in("IPv4", "10.0.0.5"), pod_in("IPv6", "fd00::5")], [(V4, True, False)]),
+        ([pod_in("FQDN", "10.0.0.5"), pod_in("IPv6", "fd00::5")], [(V4, True, False)]),
+        ([pod_in("IPv6", "fd00::5")], [(V6, True, False)]),
+        ([pod_in("IPv4", "10.0.0.5", ready=False), pod_in("IPv6", "fd00::5")], [(V4, False, False)]),
+        ([pod_in("IPv4", "10.0.0.5"), pod_in("IPv6", "fd00::5", terminating=True)], [(V4, True, True)]),
+        ([pod_in("IPv4", "10.0.0.5"), pod_in("IPv4", "10.0.0.5")], [(V4, True, False)]),
+        (
+            [pod_in("IPv4", "10.0.0.5"), pod_in("IPv6", "fd00::6", "u2")],
+            [(V4, True, False), ("[fd00::6]:8000", True, False)],
+        ),
+        # A later pod with the address of an earlier one.
+        (
+            [pod_in("IPv4", "10.0.0.5", terminating=True), pod_in("IPv4", "10.0.0.5", "u2")],
+            [(V4, True, False), (V4, True, True)],
+        ),
+    ],
+)
+def test_a_pod_is_one_replica_in_slices_of_both_families(
+    slices: list[dict[str, Any]], expected: list[tuple[str, bool, bool]], turned: bool
+) -> None:
+    found = replicas_of_slices(reversed(slices) if turned else slices)
+    assert sorted((each.address, each.ready, each.terminating) for each in found) == sorted(expected)

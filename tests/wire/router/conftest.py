@@ -14,7 +14,6 @@ import pytest
 from tests.support.waiting import until
 
 from dragoman_contract.languages import Languages
-from dragoman_http.server import bound_socket
 from dragoman_router.access.keys import KeyRing
 from dragoman_router.fleet.background import BackgroundTasks
 from dragoman_router.http.app import App
@@ -25,6 +24,7 @@ from dragoman_router.oidc.tokens import OidcVerifier, open_tokens
 from dragoman_router.routing.deployments import Deployment, Replica
 from dragoman_router.settings import Settings
 from dragoman_router.state.opening import open_state
+from dragoman_system.listening import bound_socket
 
 Script = Callable[["Exchange"], Awaitable[None]]
 
@@ -180,7 +180,7 @@ async def running(send_buffer_bytes: int | None = None, **options: Any) -> Async
     issuer, tokens = (None, None) if settings.oidc_issuer is None else open_tokens(settings)
     state = assemble(settings, ring, shared, tokens)
     tender = BackgroundTasks(state.fleet, settings.router_id)
-    listening = bound_socket("127.0.0.1", 0, settings.write_timeout_s)
+    listening = bound_socket(options.get("host", "127.0.0.1"), 0, settings.write_timeout_s)
     listening.listen()  # A test may connect before the server has had its turn.
     if send_buffer_bytes is not None:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman_router.http.audit import AuditLog
-from dragoman_router.http.server import mapped
+from dragoman_system.listening import ANY_HOST
 
 PROXIES = ("127.0.0.0/8", "10.0.0.0/8")
 
@@ -75,8 +75,10 @@ async def test_replicas_see_every_hop_in_its_order(serving: Any) -> None:
     assert received.headers["x-forwarded-for"] == "198.51.100.1, 203.0.113.9, 10.1.2.3, 127.0.0.1"
 
 
-def test_ipv4_networks_are_known_on_a_socket_for_both_protocols() -> None:
-    assert mapped(("10.0.0.0/8", "192.0.2.1/32", "2001:db8::/32")) == [
-        "::ffff:10.0.0.0/104",
-        "::ffff:192.0.2.1/128",
-    ]
+@pytest.mark.parametrize("proxies", [(), PROXIES])
+async def test_a_listener_for_both_families_knows_clients_of_ipv4_by_their_address(
+    serving: Any, proxies: tuple[str, ...]
+) -> None:
+    router = await serving(trusted_proxies=proxies, host=ANY_HOST)
+    expected = "203.0.113.9" if proxies else "127.0.0.1"
+    assert await client_in_audit_log(router, "203.0.113.9") == expected

@@ -155,7 +155,8 @@ class Admission:
             kept = get(live, "spec", "clusterIP")
             spec["clusterIP"] = kept or self._free_address()
         spec["clusterIPs"] = [spec["clusterIP"]]
-        spec.setdefault("ipFamilies", ["IPv4"])
+        dual = spec.get("ipFamilyPolicy") in ("PreferDualStack", "RequireDualStack")
+        spec.setdefault("ipFamilies", ["IPv4", "IPv6"] if dual else ["IPv4"])
         spec.setdefault("ipFamilyPolicy", "SingleStack")
 
     def _free_address(self) -> str:

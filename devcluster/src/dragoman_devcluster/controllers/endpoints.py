@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
 
 from dragoman_contract.kubernetes import LOCAL_ADDRESS
 from dragoman_devcluster.controllers.controller import work_queue
@@ -33,6 +34,9 @@ SERVICE_NAME = "kubernetes.io/service-name"
 ADDRESS_TYPE = "FQDN"
 """An API server refuses the loopback addresses of our pods as IPv4, and takes them as names, which mean the same
 to clients."""
+
+
+DUAL_STACK = ("PreferDualStack", "RequireDualStack")
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,26 @@ def endpoint_slice(service: Manifest, endpoints: Sequence[PodEndpoint]) -> Manif
     }
 
 
+def endpoint_slices(service: Manifest, endpoints: Sequence[PodEndpoint]) -> list[Manifest]:
+    """The EndpointSlices of a Service: `endpoint_slice`, and for a Service with IPv6 a second one of the same pods.
+
+    Nothing listens at the addresses of the second one, because a loopback interface has a single address of IPv6. A
+    client sees what it would see in a cluster with both families.
+    """
+    first = endpoint_slice(service, endpoints)
+    spec = service["spec"]
+    if spec.get("ipFamilyPolicy") not in DUAL_STACK and "IPv6" not in (spec.get("ipFamilies") or ()):
+        return [first]
+    listed = [{**each, "addresses": [ipv6_of(each["addresses"][0])]} for each in first["endpoints"]]
+    metadata = {**first["metadata"], "name": f"{first['metadata']['name']}-ipv6"}
+    return [first, {**first, "metadata": metadata, "addressType": "IPv6", "endpoints": listed}]
+
+
+def ipv6_of(address: str) -> str:
+    """An address of a private network of IPv6 that ends in one of IPv4: ``fd00::7f40:1`` for 127.64.0.1."""
+    return str(IPv6Address((0xFD00 << 112) + int(IPv4Address(address))))
+
+
 def _slice_endpoint(endpoint: PodEndpoint) -> Manifest:
     metadata = endpoint.pod["metadata"]
     return {
@@ -176,7 +200,8 @@ class EndpointController:
         if address and annotations_of(service).get(LOCAL_ADDRESS) != address:
             await self._mirror.merge(SERVICE, key, {"metadata": {"annotations": {LOCAL_ADDRESS: address}}})
         if service["spec"].get("selector"):
-            await self._publish(endpoint_slice(service, endpoints))
+            for wanted in endpoint_slices(service, endpoints):
+                await self._publish(wanted)
         return None
 
     async def _publish(self, wanted: Manifest) -> None:

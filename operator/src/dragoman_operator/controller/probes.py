@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.aiohttp import make_aiohttp_handler
 
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH
+from dragoman_system.listening import bound_socket
 
 
 def health_app(ready: Callable[[], bool]) -> web.Application:
@@ -46,7 +47,7 @@ async def served(app: web.Application, host: str, port: int) -> AsyncIterator[No
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
     await runner.setup()
     try:
-        await web.TCPSite(runner, host, port).start()
+        await web.SockSite(runner, bound_socket(host, port)).start()
         yield
     finally:
         await runner.cleanup()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -69,16 +70,20 @@ def deployment(manifest: Manifest) -> Deployment:
 def replicas_of_slices(slices: Iterable[Manifest]) -> list[Replica]:
     """The replicas that the EndpointSlices of one deployment list.
 
+    A pod is one replica, also where several slices list it: one for each family of a dual-stack Service, or two while
+    an endpoint moves. It is ready if all say so and terminating if one does; IPv6 is used if there is no other address.
+
     Source: https://kubernetes.io/docs/concepts/services-networking/endpoint-slices/#conditions; a condition that
     is absent counts as ready, and as not terminating.
     """
     found: dict[str, Replica] = {}
-    for each in slices:
+    for each in sorted(slices, key=lambda one: one.get("addressType") == "IPv6"):
         port = _port(each.get("ports") or ())
         for endpoint in each.get("endpoints") or ():
             conditions = endpoint.get("conditions") or {}
             target = endpoint.get("targetRef") or {}
-            for address in endpoint.get("addresses") or ():
+            # All of them stand for the same pod: https://kubernetes.io/docs/reference/kubernetes-api/ (EndpointSlice).
+            for address in (endpoint.get("addresses") or ())[:1]:
                 replica = Replica(
                     name=target.get("name") or address,
                     host=address,
@@ -87,7 +92,15 @@ def replicas_of_slices(slices: Iterable[Manifest]) -> list[Replica]:
                     terminating=conditions.get("terminating") is True,
                     uid=target.get("uid") or "",
                 )
-                found[f"{replica.address}/{replica.uid}"] = replica
+                key = replica.uid or replica.address
+                known = found.get(key)
+                if known is not None:
+                    ready, terminating = (
+                        known.ready and replica.ready,
+                        known.terminating or replica.terminating,
+                    )
+                    replica = replace(known, ready=ready, terminating=terminating)
+                found[key] = replica
     return list(found.values())
 
 

@@ -14,6 +14,7 @@ from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH
 from dragoman_contract.reports import HEARTBEAT_S, LOAD_PATH, WATCH_PARAMETER, RouterLoad
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.metrics import Metrics
+from dragoman_system.listening import bound_socket
 
 MIN_INTERVAL_S = 0.1
 """Between two lines of a watched load."""
@@ -88,7 +89,7 @@ async def served(app: web.Application, host: str, port: int) -> AsyncGenerator[i
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, host, port)
+        site = web.SockSite(runner, bound_socket(host, port))
         await site.start()
         yield int(runner.addresses[0][1])
     finally:

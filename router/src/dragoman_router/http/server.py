@@ -9,8 +9,6 @@ import resource
 import signal
 import socket
 import ssl
-from collections.abc import Iterable
-from ipaddress import ip_network
 from typing import Any
 
 from dragoman_http.event_loop import keep_all_objects
@@ -70,7 +68,7 @@ def http_server(app: App, state: State, settings: Settings, certificates: Certif
         closing_s=1,
         date_header=False,
         proxy_headers=bool(settings.trusted_proxies),
-        forwarded_allow_ips=[*settings.trusted_proxies, *mapped(settings.trusted_proxies)],
+        forwarded_allow_ips=list(settings.trusted_proxies),
     )
     state.connections = server.server_state.connections
     server.config.ssl = None if certificates is None else certificates.context
@@ -95,12 +93,6 @@ def raise_limit_of_open_files(needed: int) -> None:
             allowed,
             needed,
         )
-
-
-def mapped(networks: Iterable[str]) -> list[str]:
-    """IPv4 networks as a socket that listens on `::` names their addresses: within ::ffff:0:0/96."""
-    parsed = map(ip_network, networks)
-    return [f"::ffff:{each.network_address}/{96 + each.prefixlen}" for each in parsed if each.version == 4]
 
 
 class Router:

@@ -25,6 +25,7 @@ from dragoman_system.command_line import (
     configure_logging,
     read_command_line,
 )
+from dragoman_system.listening import ANY_HOST
 
 log = logging.getLogger("dragoman_service.fetch")
 
@@ -54,8 +55,8 @@ class Settings(CommandSettings):
         86_400, gt=0, description="maximum seconds; the next start continues where this one ended"
     )
     host: str = Field(
-        default_factory=lambda: os.environ.get("DRAGOMAN_HOST", "0.0.0.0"),
-        description="address of the progress (default DRAGOMAN_HOST, else 0.0.0.0)",
+        default_factory=lambda: os.environ.get("DRAGOMAN_HOST", ANY_HOST),
+        description="address of the progress (default DRAGOMAN_HOST, else ::, every address of IPv6 and IPv4)",
     )
     port: int = Field(ENGINE_PORT, ge=0, le=65535, description="port of the progress; 0: any free port")
     termination_log: Path | None = Field(None, description="file for the reason of a failure")

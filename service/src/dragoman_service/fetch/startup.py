@@ -14,6 +14,7 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from dragoman_contract import http
 from dragoman_service.download.transfer import Progress
 from dragoman_service.engine.protocol import Phase
+from dragoman_system.listening import bound_socket
 
 SILENT_S = 10.0
 """Shorter pauses are usual. The operator reads this every 10 s, and promises a reason within 30."""
@@ -55,11 +56,14 @@ def served(host: str, port: int, read: Callable[[], Progress]) -> Iterator[int]:
         def log_message(self, *_: object) -> None:
             """Logs nothing."""
 
-    server = ThreadingHTTPServer((host, port), Handler)
+    server = ThreadingHTTPServer((host, port), Handler, bind_and_activate=False)
+    server.socket.close()
+    server.socket = bound_socket(host, port)
+    server.server_activate()
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, name="progress", daemon=True).start()
     try:
-        yield server.server_address[1]
+        yield server.socket.getsockname()[1]
     finally:
         server.shutdown()
         server.server_close()

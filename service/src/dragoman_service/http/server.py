@@ -11,13 +11,14 @@ import socket
 from dragoman_http.event_loop import keep_all_objects
 from dragoman_http.limits import BACKLOG, WRITE_TIMEOUT_S, RequestLimits
 from dragoman_http.protocol import BoundedProtocol
-from dragoman_http.server import bound_socket, make_server
+from dragoman_http.server import make_server
 from dragoman_protocols.errors import RequestError
 from dragoman_protocols.files import FILE_TIMEOUT_S
 from dragoman_service.engine.protocol import Engine, Phase, Progress
 from dragoman_service.errors import StartError
 from dragoman_service.http.app import PodApp
 from dragoman_service.http.lifecycle import Lifecycle
+from dragoman_system.listening import bound_socket
 
 log = logging.getLogger(__name__)
 

@@ -4,6 +4,7 @@ import pytest
 
 from dragoman_devcluster.controllers.endpoints import (
     endpoint_slice,
+    endpoint_slices,
     endpoints_of,
     local_address,
     routes,
@@ -92,3 +93,22 @@ def test_routes_are_for_tcp():
 )
 def test_local_addresses(cluster_ip, address):
     assert local_address(cluster_ip) == address
+
+
+@pytest.mark.parametrize(
+    ("families", "types"),
+    [
+        ({}, ["FQDN"]),
+        ({"ipFamilyPolicy": "SingleStack", "ipFamilies": ["IPv4"]}, ["FQDN"]),
+        ({"ipFamilyPolicy": "PreferDualStack"}, ["FQDN", "IPv6"]),
+        ({"ipFamilyPolicy": "RequireDualStack"}, ["FQDN", "IPv6"]),
+        ({"ipFamilies": ["IPv6"]}, ["FQDN", "IPv6"]),
+    ],
+)
+def test_a_service_with_ipv6_has_a_slice_of_it(families, types):
+    service = make_service(**families)
+    found = endpoint_slices(service, endpoints_of(service, [make_pod()]))
+    assert [each["addressType"] for each in found] == types
+    assert len({each["metadata"]["name"] for each in found}) == len(types)
+    pods = {each["endpoints"][0]["targetRef"]["uid"]: each["endpoints"][0]["addresses"] for each in found}
+    assert pods == {"p": ["fd00::7f40:1"] if "IPv6" in types else ["127.64.0.1"]}
