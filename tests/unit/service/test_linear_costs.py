@@ -21,7 +21,7 @@ from dragoman_protocols.messages import Request
 from dragoman_protocols.offer import name_in, offer_of
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Format
-from dragoman_service.files.office import WORD_PARTS, read_word
+from dragoman_service.files.office import read_word
 from dragoman_service.files.subtitles import read_subtitles
 from dragoman_service.text.chat import NOTE
 from dragoman_service.text.markup import unescaped
@@ -107,7 +107,6 @@ COSTS: dict[str, tuple[int, Callable[[int], Callable[[], object]]]] = {
         8_000,
         lambda size: lambda: read_subtitles(cue("a")).rebuild(["a" + " " * size + "b"]),
     ),
-    "names of parts": (8_000, lambda size: lambda: WORD_PARTS.fullmatch("word/header" + "1" * size)),
     "runs of different style": (
         500,
         lambda size: (

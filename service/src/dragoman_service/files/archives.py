@@ -9,6 +9,8 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import cached_property
 
 from lxml import etree
 
@@ -23,6 +25,12 @@ MAX_PREFIX_BYTES = 64
 """Of a namespace: each element that a translation adds is written with it."""
 
 LONG_PREFIX = re.compile(rb"\sxmlns:[^\s=]{%d}" % (MAX_PREFIX_BYTES + 1))
+
+ROOT_BYTES = 64 * 1024
+"""Of an XML part, in which its root is found; as a rule it is in the first `FED_BYTES`."""
+FED_BYTES = 4 * 1024
+BEFORE_XML = b"\xef\xbb\xbf\xff\xfe \t\r\n"
+"""Byte order marks and white space."""
 
 UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
@@ -53,11 +61,13 @@ class Archive:
             )
         if sum(entry.file_size for entry in entries) > MAX_UNPACKED_BYTES:
             raise BrokenFileError(f"the file unpacks to more than {MAX_UNPACKED_BYTES} bytes; split it")
-        self.names = tuple(dict.fromkeys(entry.filename for entry in entries))
+        # Some programs write backslashes. A name is written as the format has it.
+        self._entries = {entry.filename.replace("\\", "/"): entry for entry in entries}
+        self.names = tuple(self._entries)
 
     def size_bytes(self, names: Iterable[str]) -> int:
         """What these entries have together, unpacked."""
-        return sum(self._zip.getinfo(name).file_size for name in names)
+        return sum(self._entries[name].file_size for name in names)
 
     def part(self, name: str) -> bytes:
         """One entry, unpacked up to the size that the archive has for it.
@@ -65,14 +75,42 @@ class Archive:
         Raises:
             BrokenFileError: It is missing, cut off, encrypted, larger, or compressed by another method.
         """
+        if name not in self._entries:
+            raise BrokenFileError(f"the file is damaged: it has no {name[:80]!r}")
+        # Without a number all is unpacked at once, and only then compared with that size.
+        return self._unpacked(name, self._entries[name].file_size + 1)
+
+    @cached_property
+    def kinds(self) -> Mapping[str, tuple[str, str]]:
+        """Namespace and name of the root of each XML part, found in its first bytes.
+
+        Raises:
+            BrokenFileError: A part cannot be read.
+        """
+        found = {name: self._kind(name) for name in self.names if not name.endswith("/")}
+        return {name: kind for name, kind in found.items() if kind is not None}
+
+    def _kind(self, name: str) -> tuple[str, str] | None:
+        beginning = self._unpacked(name, ROOT_BYTES)
+        if not beginning.lstrip(BEFORE_XML).startswith((b"<", b"\0<")):
+            return None
+        parser = etree.XMLPullParser(("start",), resolve_entities=False, no_network=True, load_dtd=False)
+        with suppress(etree.XMLSyntaxError):  # Behind the root, perhaps: what was read so far counts.
+            for start in range(0, len(beginning), FED_BYTES):
+                parser.feed(beginning[start : start + FED_BYTES])
+                for _, root in parser.read_events():
+                    found = etree.QName(root)
+                    return found.namespace or "", found.localname
+        return None
+
+    def _unpacked(self, name: str, size_bytes: int) -> bytes:
+        entry = self._entries[name]
         try:
-            entry = self._zip.getinfo(name)
             if entry.compress_type not in METHODS:
                 raise zipfile.BadZipFile
             with self._zip.open(entry) as unpacked:
-                # Without a number all is unpacked at once, and only then compared with that size.
-                return unpacked.read(entry.file_size + 1)
-        except (*UNREADABLE, KeyError):
+                return unpacked.read(size_bytes)
+        except UNREADABLE:
             raise BrokenFileError(f"the file is damaged or encrypted: {name[:80]!r} cannot be read") from None
 
     def replacing(self, parts: Mapping[str, bytes | etree._Element]) -> bytes:
@@ -87,7 +125,7 @@ class Archive:
         written = io.BytesIO()
         with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
             for name in self.names:
-                entry = self._zip.getinfo(name)
+                entry = self._entries[name]
                 stored = entry.compress_type == zipfile.ZIP_STORED
                 copied = zipfile.ZipInfo(name, entry.date_time)
                 copied.external_attr = entry.external_attr

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from lxml import etree
@@ -13,18 +12,23 @@ from dragoman_protocols.markup_tokens import RAW_TEXT, Kind, tokens
 from dragoman_protocols.translation import Format
 from dragoman_service.files.archives import Archive, parsed, serialized
 from dragoman_service.files.document import MAX_TEXTS, FileDocument
-from dragoman_service.files.paragraphs import check_copies, paragraphs
+from dragoman_service.files.packages import book_parts, check_size, office_parts
+from dragoman_service.files.paragraphs import Paragraph, PlainText, check_copies, paragraphs
 from dragoman_service.files.plain import decoded
+from dragoman_service.files.values import is_language
 
-MAX_TEXT_BYTES = 8 * 1024 * 1024
-"""Of XML, which takes ten times as much as a tree: several books."""
+WORD, SLIDES, DIAGRAM, CHART = "wordprocessingml", "presentationml", "diagram", "chart"
+NO_DOCUMENT = "the file is no document of this kind"
+LAYOUTS = ("sldLayout", "sldMaster")
 
-WORD_PARTS = re.compile(r"word/(document|header|footer|footnotes|endnotes|comments)\d*\.xml")
-POWERPOINT_PARTS = re.compile(
-    r"ppt/(slides/slide|notesSlides/notesSlide|diagrams/data|comments/comment)\d+\.xml"
+SHARED_KINDS = ((DIAGRAM, "dataModel"), (DIAGRAM, "drawing"), (CHART, "chartSpace"))
+WORD_KINDS = tuple((WORD, each) for each in ("document", "hdr", "ftr", "footnotes", "endnotes", "comments"))
+POWERPOINT_KINDS = (
+    *((SLIDES, each) for each in ("sld", "notes", "cmLst", "sldLayout", "sldMaster")),
+    ("powerpoint", "cmLst"),
 )
-OPENDOCUMENT_PARTS = re.compile(r"content\.xml|styles\.xml")
-BOOK_PARTS = re.compile(r".*\.(x?html?)", re.IGNORECASE)
+OPENDOCUMENT_KINDS = tuple((":opendocument:", each) for each in ("document-content", "document-styles"))
+"""Roots of parts with text: what their namespaces contain, and their names."""
 
 # fmt: off
 OPENDOCUMENT_IGNORED = frozenset({
@@ -48,7 +52,7 @@ def read_word(content: bytes) -> FileDocument:
     Raises:
         BrokenFileError: It is none, or is damaged.
     """
-    return _by_paragraph(content, WORD_PARTS, "word/document.xml")
+    return _by_paragraph(content, WORD_KINDS)
 
 
 def read_powerpoint(content: bytes) -> FileDocument:
@@ -57,7 +61,7 @@ def read_powerpoint(content: bytes) -> FileDocument:
     Raises:
         BrokenFileError: It is none, or is damaged.
     """
-    return _by_paragraph(content, POWERPOINT_PARTS, "ppt/presentation.xml")
+    return _by_paragraph(content, POWERPOINT_KINDS)
 
 
 def read_opendocument(content: bytes) -> FileDocument:
@@ -66,7 +70,11 @@ def read_opendocument(content: bytes) -> FileDocument:
     Raises:
         BrokenFileError: It is none, or is damaged.
     """
-    archive, names = _parts(content, OPENDOCUMENT_PARTS, "content.xml")
+    archive = Archive(content)
+    names = office_parts(archive, OPENDOCUMENT_KINDS)
+    if not names:
+        raise BrokenFileError(NO_DOCUMENT)
+    check_size(archive, names)
     texts = tuple(serialized(parsed(archive.part(name))).decode() for name in names)
     return FileDocument(
         texts,
@@ -84,7 +92,10 @@ def read_book(content: bytes) -> FileDocument:
     Raises:
         BrokenFileError: It is none, or is damaged or protected.
     """
-    archive, names = _parts(content, BOOK_PARTS, "META-INF/container.xml")
+    archive = Archive(content)
+    if "META-INF/container.xml" not in archive.names:
+        raise BrokenFileError(f"{NO_DOCUMENT}: it has no META-INF/container.xml")
+    _, names = book_parts(archive)
     if "META-INF/rights.xml" in archive.names:
         raise BrokenFileError("the book is copy-protected")
     texts = tuple(_as_html(decoded(archive.part(name), "utf-8-sig")) for name in names)
@@ -101,21 +112,14 @@ def _as_html(chapter: str) -> str:
     )
 
 
-def _parts(content: bytes, pattern: re.Pattern[str], needed: str) -> tuple[Archive, list[str]]:
-    """The archive, and its parts with text."""
+def _by_paragraph(content: bytes, kinds: Sequence[tuple[str, str]]) -> FileDocument:
     archive = Archive(content)
-    if needed not in archive.names:
-        raise BrokenFileError(f"the file is no document of this kind: it has no {needed}")
-    names = [name for name in archive.names if pattern.fullmatch(name)]
-    if archive.size_bytes(names) > MAX_TEXT_BYTES:
-        raise BrokenFileError(f"the text of the file has more than {MAX_TEXT_BYTES} bytes; split it")
-    return archive, names
-
-
-def _by_paragraph(content: bytes, pattern: re.Pattern[str], needed: str) -> FileDocument:
-    archive, names = _parts(content, pattern, needed)
+    names = office_parts(archive, (*kinds, *SHARED_KINDS))
+    check_size(archive, names)
     roots = {name: parsed(archive.part(name)) for name in names}
-    found = list(islice(chain.from_iterable(map(paragraphs, roots.values())), MAX_TEXTS + 1))
+    if not any(etree.QName(root).localname in {name for _, name in kinds} for root in roots.values()):
+        raise BrokenFileError(NO_DOCUMENT)
+    found = list(islice(chain.from_iterable(map(texts_in, roots.values())), MAX_TEXTS + 1))
     check_copies(found)
     texts = tuple(paragraph.written() for paragraph in found)
 
@@ -126,6 +130,31 @@ def _by_paragraph(content: bytes, pattern: re.Pattern[str], needed: str) -> File
         return archive.replacing(roots)
 
     return FileDocument(texts, Format.XML, rebuild, non_splitting_tags=frozenset({"g", "x"}))
+
+
+def texts_in(root: etree._Element) -> Iterator[Paragraph | PlainText]:
+    """The texts of a part, by its root.
+
+    Of layouts and masters of slides those that slides show; of a chart also the labels that it has from its data.
+    """
+    name = etree.QName(root).localname
+    found = paragraphs(root)
+    yield from (each for each in found if not _is_prompt(each.element)) if name in LAYOUTS else found
+    if name == "cmLst":
+        yield from _plain(root.iter(f"{{{etree.QName(root).namespace}}}text"))
+    elif name == "chartSpace":
+        yield from _plain(root.iterfind(".//{*}strCache/{*}pt/{*}v"))
+
+
+def _is_prompt(paragraph: etree._Element) -> bool:
+    """Whether it is of a placeholder, whose text only the editor of a layout sees."""
+    body = paragraph.getparent()
+    shape = None if body is None else body.getparent()
+    return shape is not None and shape.find("{*}nvSpPr/{*}nvPr/{*}ph") is not None
+
+
+def _plain(elements: Iterable[etree._Element]) -> Iterator[PlainText]:
+    return (PlainText(each) for each in elements if not len(each) and is_language(each.text or ""))
 
 
 def _rewritten(archive: Archive, names: Sequence[str], translations: Sequence[str]) -> bytes:

@@ -26,10 +26,12 @@ from dragoman_service.files.runs import (
     texts_of,
     words_of,
 )
+from dragoman_service.files.values import in_xml
 
 MAX_COPIES_BYTES = 16 * 1024 * 1024
 """Of runs' properties in a file: each piece of a run gets a copy of them, which takes twenty times as much memory."""
 
+SPREADSHEET = "/spreadsheetml/"
 SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
@@ -152,6 +154,31 @@ class Paragraph:
         return run
 
 
+class PlainText:
+    """The text of an element without formats, such as a cell's or a comment's."""
+
+    copies_bytes = 0
+
+    def __init__(self, element: etree._Element) -> None:
+        self._element = element
+        self.plain: str = element.text or ""
+
+    def written(self) -> str:
+        """As text without tags; characters that XML reserves are escaped."""
+        return escape(self.plain, quote=False)
+
+    def replace(self, translation: str) -> bool:
+        """Replace the text by a translation of `written`; False where that is not well-formed."""
+        try:
+            tree = etree.fromstring(f"<p>{translation}</p>", etree.XMLParser(resolve_entities=False))
+        except (etree.XMLSyntaxError, ValueError):
+            return False
+        self._element.text = in_xml("".join(tree.itertext()))
+        if SPREADSHEET in self._element.tag:
+            self._element.set(SPACE, "preserve")
+        return True
+
+
 def paragraphs(root: etree._Element) -> Iterator[Paragraph]:
     """The paragraphs of a part that have words in them, those within text boxes too.
 
@@ -169,7 +196,7 @@ def paragraphs(root: etree._Element) -> Iterator[Paragraph]:
             yield paragraph
 
 
-def check_copies(found: Iterable[Paragraph]) -> None:
+def check_copies(found: Iterable[Paragraph | PlainText]) -> None:
     """Refuse paragraphs that take far more memory when they are translated than in the file.
 
     Raises:

@@ -106,7 +106,7 @@ def zipped(parts: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes
 def bombs() -> Iterator[tuple[str, str, bytes]]:
     for ending in ZIPPED:
         frame = {NEEDED[ending]: b"<a/>"} if ending in NEEDED else {}
-        part = PARTS[ending]
+        part, root = PARTS[ending], "sst" if ending == ".xlsx" else "a"
         yield f"bomb{ending}", ending, zipped({**frame, part: b"<a>" + b"a" * MAX_UNPACKED_BYTES + b"</a>"})
         yield f"text bomb{ending}", ending, zipped({**frame, part: b"<a>" + b"a b " * 5_000_000 + b"</a>"})
         yield f"encrypted{ending}", ending, _encrypted(zipped({**frame, part: b"<a/>"}))
@@ -121,8 +121,8 @@ def bombs() -> Iterator[tuple[str, str, bytes]]:
             ending,
             zipped({**frame, part: b"<a>text</a>", "../../etc/x": b"a", "/abs": b"b"}),
         )
-        yield f"laughs{ending}", ending, zipped({**frame, part: XMLS["laughs"].format(root="a").encode()})
-        yield f"deep{ending}", ending, zipped({**frame, part: XMLS["deep"].format(root="a").encode()})
+        yield f"laughs{ending}", ending, zipped({**frame, part: XMLS["laughs"].format(root=root).encode()})
+        yield f"deep{ending}", ending, zipped({**frame, part: XMLS["deep"].format(root=root).encode()})
     many = b"<w:p/>" * 1_390_000
     yield (
         "empty paragraphs.docx",
