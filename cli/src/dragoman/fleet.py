@@ -128,6 +128,8 @@ ADVICE: Mapping[str, str] = {
     + _LOGS,
     "EngineFailed": "change the setting that the message names; the rest of the start is in " + _LOGS,
     "OOMKilled": "raise resources.limits.memory, or lower engine.maxNumSeqs or engine.maxModelLen",
+    "SidecarFailed": "repair the container that a webhook added, or keep the webhook from adding it; see "
+    + _PODS,
     "ImagePullFailed": "correct spec.image, and name the registry's credentials in spec.imagePullSecrets",
     "CreateContainerError": "create the Secret or ConfigMap that the message names; see " + _PODS,
     "FailedMount": "create the volume that the message names; see " + _PODS,
@@ -135,6 +137,10 @@ ADVICE: Mapping[str, str] = {
     "FailedCreate": "the cluster does not admit the pods: do what the message says",
     "Unschedulable": "no node has what the pods request: free it or add nodes, or lower resources; see "
     + _PODS,
+    "PodRejected": "repair the node or its device plugin; see " + _PODS,
+    "NodeUnreachable": "repair the node or delete it; Kubernetes then replaces its pods",
+    "NodeShutdown": "Kubernetes starts the pod on another node; add one if none has room",
+    "Paused": "continue the rollout: kubectl rollout resume deployment {name} --namespace {namespace}",
     "Evicted": "its node had too little disk or memory: raise resources.requests, or free the node",
     "RolledBack": "the last version runs on; change the spec to try again",
     "ProgressDeadlineExceeded": "raise rollout.startTimeout if a start takes that long; see " + _LOGS,

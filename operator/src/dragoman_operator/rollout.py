@@ -1,7 +1,8 @@
 """Rolling updates: the strategy of the Deployment, and rollback to the last working version.
 
 Only the scheduler knows whether a suitable GPU is free (labels, taints, quotas and other pods matter). Therefore
-`surge: Auto` starts with a surge; if the new pod remains unschedulable, an old pod is terminated first.
+`surge: Auto` starts with a surge; if the new pod remains unschedulable, and the room of an old pod may help, by the
+scheduler's message, an old pod is terminated first.
 
 With a surge, old pods stay until new ones are ready, and a failed rollout stops. If an old pod is terminated first,
 its capacity is missing while the new version fails; with one replica that is all capacity. Therefore the status
@@ -23,8 +24,10 @@ from dragoman_kube.objects import condition_of, created_at, is_deleting, is_true
 from dragoman_kube.times import parse_time
 from dragoman_operator.api.labels import ENGINE_CONTAINER, FETCH_CONTAINER
 from dragoman_operator.api.pods import Rollout
-from dragoman_operator.observed.diagnosis import Finding, diagnose, lacks_claim
+from dragoman_operator.observed.containers import Finding
+from dragoman_operator.observed.diagnosis import diagnose
 from dragoman_operator.observed.drift import is_superset
+from dragoman_operator.observed.scheduling import can_get_room, quota_can_fit, without_node
 from dragoman_operator.observed.snapshot import TEMPLATE_HASH, Manifest, Observed, is_live, template_hash
 
 MAX_FAILURES = 2
@@ -155,11 +158,13 @@ def has_no_spare_node(observed: Observed) -> bool:
     again, and a version that fails once the last old pod is gone would not be rolled back.
     """
     failures = diagnose(observed.children.get(DEPLOYMENT), ())
-    if any(found.reason == "QuotaExceeded" for found in failures):
+    if any(found.reason == "QuotaExceeded" and quota_can_fit(found.message) for found in failures):
         return True
     if replaces(observed):
         wanted = ((observed.children.get(DEPLOYMENT) or {}).get("spec") or {}).get("replicas", 1)
-        return _mixed(observed.pods) or (wanted > 0 and not _serves(observed))
+        if wanted > 0 and not _serves(observed):
+            return True
+        return _mixed(observed.pods) and (not without_node(observed.pods) or bool(_waiting(observed)))
     return unschedulable_time_left_s(observed) == 0
 
 
@@ -171,10 +176,10 @@ def unschedulable_time_left_s(observed: Observed) -> float | None:
     """
     if not _mixed(observed.pods) or replaces(observed):
         return None
-    waiting = _without_node(observed.pods)
-    placed = {template_hash(pod) for pod in filter(is_live, observed.pods) if pod not in waiting}
+    placeless = without_node(observed.pods)
+    placed = {template_hash(pod) for pod in filter(is_live, observed.pods) if pod not in placeless}
     ends = []
-    for pod in waiting:
+    for pod in _waiting(observed):
         if since := (condition_of(pod, "PodScheduled") or {}).get("lastTransitionTime"):
             limit_s = UNSCHEDULABLE_TIMEOUT_S + (_grace_s(pod) if template_hash(pod) in placed else 0)
             ends.append(parse_time(since) + timedelta(seconds=limit_s))
@@ -187,7 +192,7 @@ def time_left_s(observed: Observed) -> float | None:
         return unschedulable_time_left_s(observed)
     pods = [pod for pod in filter(is_live, observed.pods) if not is_true(pod, "Ready")]
     ends = [created_at(pod) + timedelta(seconds=STUCK_AFTER_S) for pod in pods]
-    ends += map(_node_expected_until, _without_node(pods))
+    ends += map(_node_expected_until, without_node(pods))
     return _seconds_until((end for end in ends if end > observed.now), observed.now)
 
 
@@ -198,8 +203,10 @@ def node_is_expected(rollout: Rollout, observed: Observed) -> bool:
     if any(parse_time(end) > observed.now for end in ends):
         return True
     in_rollout = rollout.surge != "Always" and (_mixed(observed.pods) or replaces(observed))
+    others = list(filter(is_live, observed.pods))
     return in_rollout and all(
-        observed.now < _node_expected_until(pod) for pod in _without_node(observed.pods)
+        observed.now < _node_expected_until(pod) and can_get_room(pod, others)
+        for pod in without_node(observed.pods)
     )
 
 
@@ -234,10 +241,11 @@ def _mixed(pods: Iterable[Manifest]) -> bool:
     return len({template_hash(pod) for pod in filter(is_live, pods)}) > 1
 
 
-def _without_node(pods: Iterable[Manifest]) -> list[Manifest]:
-    """Pods for which the scheduler has found no node; a missing claim is not for lack of nodes."""
+def _waiting(observed: Observed) -> list[Manifest]:
+    """Pods that may get the room of an old pod, and no node of a cluster autoscaler."""
+    others = list(filter(is_live, observed.pods))
     return [
         pod
-        for pod in filter(is_live, pods)
-        if (condition_of(pod, "PodScheduled") or {}).get("status") == "False" and not lacks_claim(pod)
+        for pod in without_node(observed.pods)
+        if pod["metadata"].get("uid") not in observed.provisioned and can_get_room(pod, others)
     ]

@@ -123,6 +123,54 @@ def test_a_missing_claim_terminates_no_old_pod() -> None:
     assert unschedulable_time_left_s(observed) is None
 
 
+NO_ROOM = {
+    "labels": "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
+    "taints": "0/2 nodes are available: 1 node(s) had untolerated taint {a: b}, 1 node(s) were unschedulable.",
+    "too large": "0/2 nodes are available: 2 Insufficient memory. preemption: 0/2 nodes are available: 2 Preemption is "
+    "not helpful for scheduling.",
+    "another resource": "0/2 nodes are available: 1 Insufficient cpu, 2 Insufficient nvidia.com/gpu.",
+    "labels and another resource": "0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) didn't match "
+    "Pod's node affinity/selector.",
+    "no nodes": "no nodes available to schedule pods",
+}
+ROOM = {
+    "in use": "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: "
+    "2 No preemption victims found for incoming pod.",
+    "on one node": "0/2 nodes are available: 1 Insufficient memory, 1 node(s) had untolerated taint {a: b}. "
+    "preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful "
+    "for scheduling.",
+    "ports": "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports.",
+    "unknown": "the scheduler of another vendor found no node",
+}
+
+
+@pytest.mark.parametrize(
+    ("why", "update"),
+    [*((why, SURGE) for why in NO_ROOM.values()), *((why, REPLACE) for why in ROOM.values())],
+    ids=[*NO_ROOM, *ROOM],
+)
+def test_an_old_pod_goes_only_where_that_can_make_room(why: str, update: object) -> None:
+    td = make_td()
+    observed = mixed(UNSCHEDULABLE_TIMEOUT_S)
+    old, new = map(dict, observed.pods)
+    observed = replace(observed, pods=(old, new))
+    old["spec"] = {"containers": [{"resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]}
+    new["status"]["conditions"][0]["message"] = why
+    assert update_of(td, observed) == update
+    observed.children[DEPLOYMENT]["spec"]["strategy"]["rollingUpdate"] = dict(REPLACE)
+    assert update_of(td, observed) == update, "also while pods of an earlier change are being replaced"
+    assert update_of(make_td(rollout={"surge": "Never"}), observed) == REPLACE
+    expected = ("True", "Unschedulable") if update == SURGE else ("False", "AsExpected")
+    of_template(new, "new", observed.now, age_s=20)
+    assert condition(shown(td, observed), "Degraded") == expected
+
+
+def test_an_old_pod_stays_while_a_cluster_autoscaler_adds_a_node() -> None:
+    observed = mixed(1000)
+    observed.pods[1]["metadata"]["uid"] = "new"
+    assert update_of(make_td(), replace(observed, provisioned=frozenset({"new"}))) == SURGE
+
+
 def test_a_pod_without_a_node_is_no_rollout_by_itself() -> None:
     observed = mixed(1000)
     for pod in observed.pods:
@@ -141,6 +189,16 @@ def test_a_quota_that_refuses_one_pod_more_is_no_room() -> None:
     message = 'pods "demo-2" is forbidden: exceeded quota: gpus'
     failure = {"type": "ReplicaFailure", "status": "True", "message": message}
     assert update_of(make_td(), make_observed(make_td(), conditions=[failure])) == REPLACE
+
+
+@pytest.mark.parametrize(("limit", "update"), [(3, REPLACE), (1, SURGE)])
+def test_a_quota_below_the_request_is_not_freed_by_an_old_pod(limit: int, update: object) -> None:
+    amounts = (
+        f"requested: requests.cpu=2,pods=1, used: requests.cpu=1,pods=1, limited: requests.cpu={limit},pods=9"
+    )
+    message = f'pods "demo-2" is forbidden: exceeded quota: gpus, {amounts}'
+    failure = {"type": "ReplicaFailure", "status": "True", "message": message}
+    assert update_of(make_td(), make_observed(make_td(), conditions=[failure])) == update
 
 
 @pytest.mark.parametrize(("surge", "update"), [("Always", SURGE), ("Never", REPLACE)])

@@ -95,7 +95,11 @@ def place(pod: Manifest, bound: Sequence[Manifest], devices: Mapping[str, int]) 
             missing.append(f"Insufficient {name}")
     if missing:
         reasons = ", ".join(f"1 {reason}" for reason in sorted(missing))
-        return f"0/1 nodes are available: {reasons}."
+        message = f"0/1 nodes are available: {reasons}."
+        if any(0 < devices.get(name, 0) < count for name, count in wanted.items()):
+            # kube-scheduler says so of requests that are above the whole node.
+            message += " preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+        return message
     return ""
 
 

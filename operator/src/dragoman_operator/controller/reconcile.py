@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from math import inf
 from typing import Any
 
-from dragoman_kube.errors import RefusedError
+from dragoman_kube.errors import ClusterError, RefusedError
 from dragoman_kube.events import EventRecorder
-from dragoman_kube.kinds import DEPLOYMENT, POD, REPLICA_SET, SCALED_OBJECT, SECRET, Kind
+from dragoman_kube.kinds import DEPLOYMENT, EVENT, POD, REPLICA_SET, SCALED_OBJECT, SECRET, Kind
 from dragoman_kube.mirror import Mirror
 from dragoman_kube.objects import Key, is_deleting, is_true, uid_of
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, parse
@@ -22,6 +22,7 @@ from dragoman_operator.autoscaling.writes import SpecReplicas
 from dragoman_operator.controller.changes import Changes
 from dragoman_operator.errors import SpecError
 from dragoman_operator.observed.diagnosis import is_waiting_for_volumes, mount_failures
+from dragoman_operator.observed.scheduling import NODE_EVENTS, provisioned, without_node
 from dragoman_operator.observed.snapshot import (
     CHILD_KINDS,
     KEDA_KINDS,
@@ -44,6 +45,8 @@ SOON_S = 2.0
 """Time to the next reconciliation while a child is being deleted: the end of a deletion may cause no watch event."""
 MOUNTING_S = 10.0
 """Time to the next reconciliation while a pod waits for its volumes: an Event does not enqueue its object."""
+NODE_S = 10.0
+"""The same while a pod has no node, for the events of a cluster autoscaler."""
 KEDA_S = 15.0
 """Time to the next reconciliation while the ScaledObject is not ready: KEDA's kinds are not watched."""
 REFUSED_S = 30.0
@@ -121,6 +124,8 @@ class Reconciler:
             pause_s = min(pause_s, self._wait_s(key, planned, observed, refusals))
         if any(map(is_waiting_for_volumes, observed.pods)):
             pause_s = min(pause_s, MOUNTING_S)
+        if without_node(observed.pods):
+            pause_s = min(pause_s, NODE_S)
         if observed.keda and not is_true({"status": new}, "ScalingActive"):
             pause_s = min(pause_s, KEDA_S)
         if new != observed.status:
@@ -184,9 +189,23 @@ class Reconciler:
             pods=tuple(pods),
             mount_failures=mount_failures(pods, self._env.mount_events()) if mounting else {},
             downloads=self._env.downloads(),
+            provisioned=await self._provisioned(key, pods),
             keda=keda is not None,
             applied=dict(self._changes.applied.get(key, {})),
         )
+
+    async def _provisioned(self, key: Key, pods: Iterable[Manifest]) -> frozenset[str]:
+        """Uids of the pods for which a cluster autoscaler adds a node; without permission for events, none."""
+        if not without_node(pods):
+            return frozenset()
+        client = self._env.mirror.client
+        fields = [f"involvedObject.kind=Pod,reason={reason}" for reason in NODE_EVENTS]
+        try:
+            lists = [await client.list(EVENT, key.namespace, fields=each) for each in fields]
+        except ClusterError as error:
+            log.debug("%s", error, extra={"key": str(key)})
+            return frozenset()
+        return provisioned((event for found in lists for event in found.items), self._env.now())
 
     async def _read(self, key: Key, kinds: Iterable[Kind]) -> dict[Kind, Manifest]:
         """Existing children, read from the API server."""

@@ -4,47 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import Any, NamedTuple
 
-from dragoman_kube.objects import condition_of, is_deleting, is_true
-from dragoman_operator.api.labels import FETCH_CONTAINER
-from dragoman_operator.observed.snapshot import Manifest
-
-MESSAGE_LIMIT = 600
-"""Maximum number of characters of a message that is quoted."""
-
-
-class Finding(NamedTuple):
-    """One failure, with the reason for a condition."""
-
-    reason: str
-    message: str
-
-
-_IMAGE_REASONS = {
-    "ErrImagePull",
-    "ImagePullBackOff",
-    "InvalidImageName",
-    "ErrImageNeverPull",
-    "ImageInspectError",
-}
-_CONFIG_REASON = "CreateContainerConfigError"
-_RUNTIME_REASONS = {"CreateContainerError", "RunContainerError"}
-_START_ERROR = "StartError"
-"""Reason with which containerd and CRI-O end a container whose process never ran."""
+from dragoman_kube.objects import condition_of, has_ended, is_deleting, is_true
+from dragoman_kube.times import parse_time
+from dragoman_operator.observed.containers import Finding, failures_of_containers, last_log_line
+from dragoman_operator.observed.scheduling import lacks_claim
+from dragoman_operator.observed.snapshot import Manifest, is_live
 
 _ORDER = (
     "DownloadFailed",
     "EngineFailed",
     "OOMKilled",
+    "SidecarFailed",
     "ImagePullFailed",
     "CreateContainerError",
     "FailedMount",
     "QuotaExceeded",
     "FailedCreate",
+    "PodRejected",
     "Unschedulable",
+    "NodeUnreachable",
     "Evicted",
+    "NodeShutdown",
+    "Paused",
     "ProgressDeadlineExceeded",
 )
 """The most specific first: a stalled rollout is always a consequence of another failure."""
@@ -69,37 +53,92 @@ def diagnose(
     return sorted(found.values(), key=lambda finding: _ORDER.index(finding.reason))
 
 
-def last_log_line(message: str) -> str:
-    """The last line that is not empty: a termination message may be the end of a log."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    return lines[-1][:MESSAGE_LIMIT] if lines else ""
+_EVICTIONS = {"Evicted", "Preempting", "DeadlineExceeded"}
+_SHUTDOWNS = {"Terminated", "NodeShutdown", "Shutdown"}
+"""Reasons of the kubelet's graceful node shutdown; the name differs by the version of Kubernetes."""
 
 
 def _of_pod(pod: Manifest) -> Iterator[Finding]:
-    name, status = pod["metadata"]["name"], pod.get("status", {})
-    if status.get("phase") == "Failed" and status.get("reason") == "Evicted":
-        yield Finding("Evicted", f"pod {name} was evicted: {last_log_line(status.get('message', ''))}")
+    name, status = pod["metadata"]["name"], pod.get("status") or {}
+    if status.get("phase") == "Failed" and (reason := status.get("reason")):
+        yield _of_ended(name, reason, last_log_line(status.get("message") or ""))
     scheduled = condition_of(pod, "PodScheduled") or {}
     if scheduled.get("status") == "False":
-        message = last_log_line(scheduled.get("message", ""))
+        message = last_log_line(scheduled.get("message") or "")
         if lacks_claim(pod):
             yield Finding("FailedMount", advice(name, message))
+        elif scheduled.get("reason") == "SchedulingGated":
+            gates = ", ".join(gate["name"] for gate in (pod.get("spec") or {}).get("schedulingGates") or ())
+            held = f"pod {name} is held back by its scheduling gates ({gates or 'not named'})"
+            yield Finding("Unschedulable", f"{held}; the queue that set them, such as Kueue, removes them")
         else:
             yield Finding("Unschedulable", f"pod {name} cannot be scheduled: {message}")
-    volumes = pod.get("spec", {}).get("volumes") or ()
-    models = [volume["image"]["reference"] for volume in volumes if "image" in volume]
-    for container in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
-        yield from _of_container(name, container, models)
+    if not has_ended(pod):
+        if is_unreachable(pod):
+            node = (pod.get("spec") or {}).get("nodeName", "")
+            why = "its containers are ready and the pod is not; Kubernetes replaces the pod if the node stays away"
+            yield Finding("NodeUnreachable", f"the node {node} of pod {name} does not report: {why}")
+        yield from failures_of_containers(pod)
 
 
-def lacks_claim(pod: Manifest) -> bool:
-    """Whether the scheduler waits for a PersistentVolumeClaim: it is missing, or has no volume.
+def _of_ended(name: str, reason: str, message: str) -> Finding:
+    """Why a node ended a pod, or did not start it."""
+    if reason in _EVICTIONS:
+        return Finding("Evicted", f"pod {name} was evicted: {message or reason}")
+    if reason in _SHUTDOWNS:
+        return Finding(
+            "NodeShutdown", f"pod {name} was ended by the shutdown of its node: {message or reason}"
+        )
+    return Finding("PodRejected", f"the kubelet refused pod {name} ({reason}): {message or 'no detail'}")
 
-    Source: the messages of kube-scheduler's plugin VolumeBinding.
+
+def is_unreachable(pod: Manifest) -> bool:
+    """Whether the node of a running pod has stopped reporting.
+
+    The node controller then makes the pod unready, and its containers stay as the kubelet reported them last. A kubelet
+    makes a pod with ready containers unready for a readiness gate only.
     """
-    scheduled = condition_of(pod, "PodScheduled") or {}
-    message = str(scheduled.get("message") or "").lower()
-    return scheduled.get("status") == "False" and "persistentvolumeclaim" in message
+    status = pod.get("status") or {}
+    containers = status.get("containerStatuses") or ()
+    ready = condition_of(pod, "Ready") or {}
+    if status.get("phase") != "Running" or ready.get("status") not in ("False", "Unknown"):
+        return False
+    gated = ready.get("reason") == "ReadinessGatesNotReady"
+    return bool(containers) and all(each.get("ready") for each in containers) and not gated
+
+
+RECENT_S = 300.0
+"""Time after which a pod that has ended explains nothing any more, if it was replaced."""
+
+
+def is_past(pod: Manifest, pods: Iterable[Manifest], desired: int, now: datetime) -> bool:
+    """Whether a pod has ended and was replaced; Kubernetes keeps such pods for days.
+
+    It was replaced once there is a newer pod, or as many pods as desired; at first, a newer one must be ready.
+    """
+    if not has_ended(pod):
+        return False
+    live, ended = list(filter(is_live, pods)), _ended_at(pod)
+    newer = [each for each in live if ended is None or _time_of(each["metadata"], ended) >= ended]
+    if len(live) >= desired and any(is_true(each, "Ready") for each in newer):
+        return True
+    is_old = ended is not None and now - ended > timedelta(seconds=RECENT_S)
+    return is_old and bool(newer or (live and len(live) >= desired))
+
+
+def _ended_at(pod: Manifest) -> datetime | None:
+    """When a pod ended, by the last time in it; None if it has no time."""
+    status = pod.get("status") or {}
+    times = [status.get("startTime"), pod["metadata"].get("creationTimestamp")]
+    times += [each.get("lastTransitionTime") for each in status.get("conditions") or ()]
+    for container in status.get("containerStatuses") or ():
+        times.append(((container.get("state") or {}).get("terminated") or {}).get("finishedAt"))
+    return max((parse_time(time) for time in times if time), default=None)
+
+
+def _time_of(metadata: Manifest, default: datetime) -> datetime:
+    created = metadata.get("creationTimestamp")
+    return parse_time(created) if created else default
 
 
 def _of_volumes(pod: Manifest, failures: Mapping[str, str]) -> Iterator[Finding]:
@@ -108,57 +147,11 @@ def _of_volumes(pod: Manifest, failures: Mapping[str, str]) -> Iterator[Finding]
         yield Finding("FailedMount", advice(metadata["name"], message))
 
 
-def _of_container(pod: str, status: Mapping[str, Any], models: Iterable[str]) -> Iterator[Finding]:
-    state = status.get("state") or {}
-    waiting = state.get("waiting") or {}
-    reason, message = waiting.get("reason", ""), last_log_line(waiting.get("message") or "")
-    if reason in _IMAGE_REASONS:
-        # The kubelet reports an image volume that it cannot pull in the container that mounts it.
-        model = next((each for each in models if each in message), "")
-        image, field = (model, "spec.model.uri") if model else (status.get("image", ""), "spec.image")
-        yield Finding(
-            "ImagePullFailed",
-            f"the image {image} cannot be pulled ({reason}): {message or 'no detail'}; check {field} and "
-            "spec.imagePullSecrets",
-        )
-    elif reason == _CONFIG_REASON:
-        yield Finding(
-            "CreateContainerError",
-            f"pod {pod} cannot be started: {message or reason}; check Secrets, ConfigMaps and podTemplate.env",
-        )
-    terminated = state.get("terminated") or (status.get("lastState") or {}).get("terminated") or {}
-    if (
-        reason not in _RUNTIME_REASONS
-        and terminated.get("reason") == _START_ERROR
-        and not status.get("ready")
-    ):
-        reason, message = "RunContainerError", last_log_line(terminated.get("message") or "")
-    if reason in _RUNTIME_REASONS:
-        yield Finding(
-            "CreateContainerError",
-            f"the container runtime cannot start pod {pod}: {message or reason}; check podTemplate, and the "
-            "container runtime and the GPU driver of its node",
-        )
-        return
-    if status.get("ready") or not terminated:
-        return
-    is_fetch = status.get("name") == FETCH_CONTAINER
-    who = "the download of the model" if is_fetch else "the engine"
-    if terminated.get("reason") == "OOMKilled":
-        yield Finding(
-            "OOMKilled",
-            f"{who} in pod {pod} was killed for using more memory than resources.limits.memory allows",
-        )
-    elif terminated.get("exitCode", 0) != 0:
-        message = last_log_line(terminated.get("message") or "")
-        code = terminated.get("exitCode")
-        yield Finding(
-            "DownloadFailed" if is_fetch else "EngineFailed",
-            message or f"{who} in pod {pod} exited with status {code} and left no message",
-        )
-
-
 def _of_deployment(deployment: Manifest) -> Iterator[Finding]:
+    if (deployment.get("spec") or {}).get("paused"):
+        name = (deployment.get("metadata") or {}).get("name", "")
+        why = "new pods keep the former spec until it is resumed: kubectl rollout resume deployment"
+        yield Finding("Paused", f"another client paused the Deployment {name}; {why} {name}")
     for condition in deployment.get("status", {}).get("conditions") or ():
         message = last_log_line(condition.get("message") or "")
         match condition.get("type"), condition.get("status"), condition.get("reason"):

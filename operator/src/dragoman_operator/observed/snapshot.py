@@ -73,6 +73,8 @@ class Observed:
     """Why pods wait for their volumes, by the pod's uid."""
     downloads: Mapping[str, Download] = field(default_factory=dict)
     """By the pod's uid."""
+    provisioned: frozenset[str] = frozenset()
+    """Uids of pods without a node for which a cluster autoscaler adds one."""
     keda: bool = False
     """Whether the cluster has KEDA's kinds and they were read."""
     applied: Mapping[Kind, Applied] = field(default_factory=dict)

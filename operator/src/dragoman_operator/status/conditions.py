@@ -16,7 +16,7 @@ from dragoman_operator.api.status import REASON_PATTERN, Condition, ConditionVal
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision.values import count_of
 from dragoman_operator.autoscaling.view import ScalingView
-from dragoman_operator.observed.diagnosis import Finding
+from dragoman_operator.observed.containers import Finding
 from dragoman_operator.observed.snapshot import Manifest, Observed
 from dragoman_operator.resources.plan import Plan
 from dragoman_operator.status.progress import Progress
@@ -43,7 +43,7 @@ def progressing(
     findings: Iterable[Finding],
     version: str,
     waiting: Sequence[str] = (),
-    download: str = "",
+    detail: str = "",
 ) -> ConditionValue:
     """Progressing: pods are being started, replaced or removed.
 
@@ -52,13 +52,15 @@ def progressing(
         findings: Why they do not start.
         version: What they run once all is done, in words.
         waiting: Sentences about children that block the rollout.
-        download: The progress of a pod that downloads the model; empty without one.
+        detail: What pods wait for, such as a download; may be empty.
     """
-    detail = f"; {download}" if download else ""
+    more = f"; {detail}" if detail else ""
     if any(finding.reason == "ProgressDeadlineExceeded" for finding in findings):
         return _progressing(
             False, "ProgressDeadlineExceeded", f"the rollout stopped with {found.ready} replicas ready"
         )
+    if any(finding.reason == "Paused" for finding in findings):
+        return _progressing(False, "Paused", "the Deployment is paused by another client")
     if waiting:
         return _progressing(True, "Waiting", "; ".join(waiting))
     if found.complete:
@@ -66,17 +68,18 @@ def progressing(
     if not found.applied:
         return _progressing(True, "Applying", "the spec is being written to the Deployment")
     # Without a ready pod the others start: the Deployment's status does not count those of a new object at once.
-    if found.updated < found.pods and found.ready:
+    if found.replacing and found.ready:
         return _progressing(
-            True, "Replacing", f"{found.updated} of {found.pods} pods have the current spec{detail}"
+            True, "Replacing", f"{found.updated} of {found.pods} pods have the current spec{more}"
         )
     if found.pods > found.desired and found.updated == found.pods:
         return _progressing(
-            True, "ScalingDown", f"{count_of(found.pods - found.desired)} too many: terminating{detail}"
+            True, "ScalingDown", f"{count_of(found.pods - found.desired)} too many: terminating{more}"
         )
-    return _progressing(
-        True, "Starting", f"{found.ready} of {found.desired} replicas are ready, others start{detail}"
-    )
+    ready = f"{found.ready} of {found.desired} replicas are ready"
+    # Another failure is an attempt's, and the next attempt starts.
+    lost = [each.message for each in findings if each.reason == "NodeUnreachable"]
+    return _progressing(True, "Starting", f"{ready}; {lost[0]}" if lost else f"{ready}, others start{more}")
 
 
 def degraded(

@@ -35,7 +35,7 @@ from dragoman_operator.status.fields import (
     scaling_status,
     tuning_status,
 )
-from dragoman_operator.status.progress import Progress, download_of, failures_of, progress_of
+from dragoman_operator.status.progress import Progress, details_of, failures_of, progress_of
 
 MESSAGE_LIMIT = 200
 """Maximum length of the Message column: a line and a half of a terminal."""
@@ -57,7 +57,7 @@ def status_of(given: ReconcileInput, plan: Plan, refusals: Sequence[str] = ()) -
     version = "last version that worked" if kept and kept.reason is not None else "current spec"
     values = [
         available(found),
-        progressing(found, findings, version, plan.waiting, download_of(observed)),
+        progressing(found, findings, version, plan.waiting, details_of(observed)),
         degraded(td, plan, findings, refusals),
         *scaling_active(td, observed, given.scaled),
         *([given.scaled.metrics] if given.scaled and given.scaled.metrics else []),
@@ -99,7 +99,7 @@ def status_of_bad_spec(key: Key, generation: int, problem: str, observed: Observ
     else:
         values = [
             available(found),
-            progressing(found, findings, "last valid spec", download=download_of(observed)),
+            progressing(found, findings, "last valid spec", detail=details_of(observed)),
         ]
     values.append(invalid(problem))
     fields = _written(_observed_status(key, generation, observed, found, values))

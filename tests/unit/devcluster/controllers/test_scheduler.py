@@ -23,6 +23,11 @@ def test_missing_resource_is_named(devices):
     assert place(make_pod(1), [make_pod(1)], devices) == message
 
 
+def test_request_above_the_node_is_not_helped_by_preemption():
+    assert "1 Preemption is not helpful" in place(make_pod(9), [], {GPU: 2})
+    assert "Preemption" not in place(make_pod(2), [make_pod(1)], {GPU: 2})
+
+
 def test_ended_pods_hold_nothing():
     ended = [make_pod(1, phase="Succeeded"), make_pod(1, phase="Failed")]
     assert place(make_pod(1), ended, {GPU: 1}) == ""

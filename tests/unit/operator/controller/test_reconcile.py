@@ -1,5 +1,6 @@
 """One reconciliation: what is written, in which order, and what is not."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -19,10 +20,11 @@ from dragoman_kube.kinds import (
     TRIGGER_AUTHENTICATION,
 )
 from dragoman_kube.objects import Key
+from dragoman_kube.times import timestamp
 from dragoman_operator.autoscaling.decision.values import Rule
 from dragoman_operator.autoscaling.view import ScalingView
 from dragoman_operator.autoscaling.writes import REWRITE_EVERY_S
-from dragoman_operator.controller.reconcile import KEDA_S, MOUNTING_S, REFUSED_S, SOON_S
+from dragoman_operator.controller.reconcile import KEDA_S, MOUNTING_S, NODE_S, REFUSED_S, SOON_S
 from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYMENT
 
 MakeWorld = Any
@@ -173,6 +175,31 @@ async def test_pod_that_waits_for_its_volumes_is_reported_with_the_kubelets_mess
     world.mount_events = [event | {"involvedObject": {"uid": pod["metadata"]["uid"]}}]
     assert await world.reconciled() == MOUNTING_S
     assert world.condition("Degraded")["reason"] == "FailedMount"
+
+
+async def test_node_of_a_cluster_autoscaler_is_expected_by_its_event(make_world: MakeWorld) -> None:
+    world = make_world(make_body())
+    await world.reconciled()
+    placeless = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no node"}
+    status = {"phase": "Pending", "conditions": [placeless]}
+    pod = world.add_pod("demo-1", world.add_replica_set(), status=status)
+    assert await world.reconciled() == NODE_S
+    assert world.condition("Degraded")["reason"] == "Unschedulable"
+    world.cluster.put(
+        {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": "scaled", "namespace": KEY.namespace},
+            "involvedObject": {"kind": "Pod", "uid": pod["metadata"]["uid"]},
+            "reason": "TriggeredScaleUp",
+            "lastTimestamp": timestamp(world.cluster.now),
+        }
+    )
+    await world.reconciled()
+    assert world.condition("Degraded")["reason"] == "AsExpected"
+    world.cluster.now += timedelta(hours=1)
+    await world.reconciled()
+    assert world.condition("Degraded")["reason"] == "Unschedulable"
 
 
 async def test_pods_of_others_are_not_in_the_status(make_world: MakeWorld) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from tests.support.deployments import make_pod
 
-from dragoman_operator.observed.diagnosis import diagnose, last_log_line
+from dragoman_operator.observed.containers import last_log_line
+from dragoman_operator.observed.diagnosis import diagnose
 
 SENTENCE = "the model /models/none does not exist: check spec.model.uri"
 
@@ -39,6 +40,34 @@ CONTAINERS: dict[str, tuple[dict[str, Any], str, str]] = {
         {"state": {"terminated": terminated(exitCode=139)}},
         "EngineFailed",
         "the engine in pod demo-1 exited with status 139 and left no message",
+    ),
+    "killed, with the log of a start": (
+        {"lastState": {"terminated": terminated(exitCode=137, message="INFO pod: ready after 8.8 s")}},
+        "EngineFailed",
+        "the engine in pod demo-1 was killed (SIGKILL, exit status 137): a probe failed too often",
+    ),
+    "terminated without a message": (
+        {"state": {"running": {}}, "lastState": {"terminated": terminated(exitCode=143)}},
+        "EngineFailed",
+        "was killed (SIGTERM, exit status 143)",
+    ),
+    "crashed, with the end of a log": (
+        {"lastState": {"terminated": terminated(exitCode=134, message="CUDA error: device lost")}},
+        "EngineFailed",
+        "exited with status 134; its log ends with: CUDA error: device lost",
+    ),
+    "exited with the log of a start": (
+        {"lastState": {"terminated": terminated(message="2026-01-01 INFO pod: ready after 8.8 s")}},
+        "EngineFailed",
+        "exited with status 1; its log ends with: 2026-01-01 INFO pod: ready after 8.8 s",
+    ),
+    "ends without a failure again and again": (
+        {
+            "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+            "lastState": {"terminated": {"exitCode": 0, "reason": "Completed"}},
+        },
+        "EngineFailed",
+        "exited with status 0 and left no message",
     ),
     "out of memory": (
         {"lastState": {"terminated": terminated(reason="OOMKilled", exitCode=137)}},
@@ -102,6 +131,46 @@ def test_container(container: dict[str, Any], reason: str, sentence: str) -> Non
     assert sentence in finding.message
 
 
+OTHERS: dict[str, tuple[dict[str, Any], str]] = {
+    "crashes": (
+        {"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": terminated()}},
+        "exited with status 1 and left no message",
+    ),
+    "out of memory": (
+        {"lastState": {"terminated": terminated(reason="OOMKilled", exitCode=137)}},
+        "was killed for using more memory than its limit allows",
+    ),
+    "no image": (
+        {"state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}},
+        "cannot be pulled (ImagePullBackOff): not found",
+    ),
+    "no secret": (
+        {"state": {"waiting": {"reason": "CreateContainerConfigError", "message": "no secret"}}},
+        "cannot be started: no secret",
+    ),
+    "the runtime failed": (
+        {"lastState": {"terminated": terminated(reason="StartError", exitCode=128, message=DRIVER)}},
+        f"cannot be started: {DRIVER}",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ["initContainerStatuses", "containerStatuses"])
+@pytest.mark.parametrize(("container", "sentence"), OTHERS.values(), ids=OTHERS)
+def test_container_that_a_webhook_added_is_not_the_engine(
+    kind: str, container: dict[str, Any], sentence: str
+) -> None:
+    other = {"name": "istio-proxy", "image": "mesh/proxy:1", "ready": False, "restartCount": 3, **container}
+    pod = make_pod(ready=True)
+    pod["status"][kind] = [*pod["status"].get(kind, []), other]
+    (finding,) = diagnose(None, [pod])
+    assert finding.reason == "SidecarFailed"
+    assert sentence in finding.message
+    assert "istio-proxy (image mesh/proxy:1)" in finding.message
+    assert "engine" not in finding.message
+    assert "spec." not in finding.message
+
+
 def test_an_image_volume_that_cannot_be_pulled_is_the_models() -> None:
     """The kubelet reports it in the container, whose own image is there."""
     message = 'Back-off pulling image "127.0.0.1:9/model:1": ErrImagePull: connection refused'
@@ -157,6 +226,54 @@ def test_a_claim_that_does_not_exist_is_no_lack_of_nodes() -> None:
 def test_eviction() -> None:
     (finding,) = diagnose(None, [make_pod(phase="Failed", reason="Evicted", message="disk pressure")])
     assert finding == ("Evicted", "pod demo-1 was evicted: disk pressure")
+
+
+@pytest.mark.parametrize(
+    ("reason", "found"),
+    [
+        ("UnexpectedAdmissionError", "PodRejected"),
+        ("OutOfcpu", "PodRejected"),
+        ("OutOfnvidia.com/gpu", "PodRejected"),
+        ("NodeAffinity", "PodRejected"),
+        ("TopologyAffinityError", "PodRejected"),
+        ("Terminated", "NodeShutdown"),
+        ("NodeShutdown", "NodeShutdown"),
+        ("Preempting", "Evicted"),
+    ],
+)
+def test_pod_that_its_node_refused_or_ended(reason: str, found: str) -> None:
+    """Its containers may have been killed for it: that explains nothing."""
+    killed = {"state": {"terminated": terminated(exitCode=137)}}
+    pod = make_pod(phase="Failed", reason=reason, message="why", container=killed)
+    (finding,) = diagnose(None, [pod])
+    assert finding.reason == found
+    assert "why" in finding.message
+
+
+def test_node_that_stopped_reporting() -> None:
+    """The node controller makes its pods unready; the containers stay as they were last reported."""
+    pod = make_pod(ready=True)
+    pod["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    pod["spec"] = {"nodeName": "gpu-7"}
+    (finding,) = diagnose(None, [pod])
+    assert finding.reason == "NodeUnreachable"
+    assert "the node gpu-7 of pod demo-1 does not report" in finding.message
+    pod["status"]["conditions"][0]["reason"] = "ReadinessGatesNotReady"
+    assert diagnose(None, [pod]) == []
+
+
+def test_deployment_that_someone_paused() -> None:
+    (finding,) = diagnose({"metadata": {"name": "demo"}, "spec": {"paused": True}}, [])
+    assert finding.reason == "Paused"
+    assert "kubectl rollout resume deployment demo" in finding.message
+
+
+def test_pod_with_scheduling_gates_waits_for_a_queue() -> None:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": "gated"}
+    pod = make_pod(conditions=[condition])
+    pod["spec"] = {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
+    (finding,) = diagnose(None, [pod])
+    assert "scheduling gates (kueue.x-k8s.io/admission)" in finding.message
 
 
 @pytest.mark.parametrize(

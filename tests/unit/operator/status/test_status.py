@@ -16,7 +16,8 @@ from tests.support.deployments import (
     shown_bad,
 )
 
-from dragoman_kube.kinds import HPA, SERVICE
+from dragoman_kube.kinds import DEPLOYMENT, HPA, SERVICE
+from dragoman_kube.times import timestamp
 from dragoman_operator.autoscaling.decision.values import Rule
 from dragoman_operator.autoscaling.view import ScalingView
 from dragoman_operator.observed.snapshot import Download
@@ -79,6 +80,18 @@ SEEN: dict[str, tuple[int, list[dict[str, Any]], dict[str, Any], str]] = {
     "none is ready": (2, pods("ab"), {}, "!NoReadyReplicas Starting"),
     "none of three is ready": (2, pods("abc"), {"updatedReplicas": 1}, "!NoReadyReplicas Starting"),
     "one of two is old": (2, pods("AB"), {"updatedReplicas": 1}, "Ready Replacing"),
+    "a scale-up that the Deployment does not count yet": (
+        3,
+        pods("ABc"),
+        {"replicas": 2, "updatedReplicas": 2},
+        "Ready Starting !AsExpected",
+    ),
+    "a scale-up after an eviction": (
+        2,
+        [EVICTED, *pods("Ab")],
+        {"updatedReplicas": 2},
+        "Ready Starting !AsExpected",
+    ),
     "a surge": (2, pods("ABc"), {"updatedReplicas": 1}, "Ready Replacing"),
     "one too many": (2, pods("ABC"), {"updatedReplicas": 3}, "Ready ScalingDown"),
     "not observed": (2, pods("AB"), {"updatedReplicas": 2, "observedGeneration": 0}, "Ready Applying"),
@@ -128,6 +141,65 @@ def test_pods_give_the_conditions(
     first = next((kind for kind in reversed(kinds[1:]) if condition(status, kind)[0] == "True"), "Available")
     ready = f"{message(status, first)}; spec.replicas is {replicas}"
     assert status["message"] == (ready if first == "Available" else message(status, first))
+
+
+@pytest.mark.parametrize(
+    ("ended_s", "started_s", "ready", "is_degraded"),
+    [
+        (10, 8, False, True),
+        (10, 8, True, False),
+        (10, 100, True, True),
+        (900, 5, False, False),
+        (900, 2000, True, True),
+    ],
+    ids=["its successor starts", "its successor is ready", "no successor", "long ago", "never replaced"],
+)
+def test_pod_that_has_ended_counts_until_it_is_replaced(
+    ended_s: float, started_s: float, ready: bool, is_degraded: bool
+) -> None:
+    td = make_td(replicas=2)
+    refused, other = make_pod("a", phase="Failed", reason="OutOfpods"), make_pod("b", ready=ready)
+    observed = make_observed(td, updatedReplicas=1)
+    pods = [refused, other] if started_s > ended_s else [refused, other, make_pod("c")]
+    for pod, age_s in zip(pods, (ended_s, started_s, ended_s - 1), strict=False):
+        pod["metadata"]["creationTimestamp"] = timestamp(observed.now - timedelta(seconds=age_s))
+    status = shown(td, replace(observed, pods=tuple(pods)))
+    assert condition(status, "Degraded") == (
+        ("True", "PodRejected") if is_degraded else ("False", "AsExpected")
+    )
+
+
+def test_paused_deployment_does_not_progress() -> None:
+    td = make_td()
+    observed = make_observed(td, pods("AB"), replicas=2, updatedReplicas=0)
+    observed.children[DEPLOYMENT]["spec"]["paused"] = True
+    status = shown(td, observed)
+    assert condition(status, "Progressing") == ("False", "Paused")
+    assert condition(status, "Degraded") == ("True", "Paused")
+    observed.children[DEPLOYMENT]["status"]["updatedReplicas"] = 2
+    assert condition(shown(td, observed), "Degraded") == ("False", "AsExpected")
+
+
+def test_replica_of_an_unreachable_node_does_not_start() -> None:
+    td = make_td()
+    lost = make_pod("b", ready=True)
+    lost["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    status = shown(td, make_observed(td, [*pods("A"), lost], replicas=2, updatedReplicas=2))
+    assert condition(status, "Degraded") == ("True", "NodeUnreachable")
+    assert "others start" not in message(status, "Progressing")
+
+
+def test_replica_that_gets_a_node_of_a_cluster_autoscaler_is_no_problem() -> None:
+    td = make_td(replicas=3)
+    third = make_pod("c", conditions=[{"type": "PodScheduled", "status": "False", "message": "no node"}])
+    third["metadata"]["uid"] = "c"
+    observed = make_observed(td, [*pods("AB"), third], replicas=3, updatedReplicas=3)
+    assert condition(shown(td, observed), "Degraded") == ("True", "Unschedulable")
+    status = shown(td, replace(observed, provisioned=frozenset({"c"})))
+    assert condition(status, "Degraded") == ("False", "AsExpected")
+    assert message(status, "Progressing") == (
+        "2 of 3 replicas are ready, others start; a cluster autoscaler adds a node"
+    )
 
 
 def test_a_surging_rollout_counts_the_versions() -> None:
