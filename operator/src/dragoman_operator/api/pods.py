@@ -114,6 +114,28 @@ class PodTemplate(SpecModel):
             "--max-texts."
         ),
     )
+    volumes: Annotated[tuple[Untyped, ...], Field(max_length=32)] = Field(
+        (),
+        description=(
+            "Volumes of the pods, as in a Pod, such as a ConfigMap with a CA bundle. They replace volumes of the same "
+            "name that the operator sets: cache, glossary, model, shm, tmp."
+        ),
+    )
+    volume_mounts: Annotated[tuple[Untyped, ...], Field(max_length=32)] = Field(
+        (),
+        description=(
+            "Volume mounts of the containers that serve and that download the model, as in a Pod. They replace mounts "
+            "of the same mountPath that the operator sets."
+        ),
+    )
+    security_context: Untyped | None = Field(
+        None,
+        description=(
+            "Security context of the pods, as in a Pod, beside runAsNonRoot and the seccomp profile RuntimeDefault. It "
+            "replaces runAsUser, runAsGroup and fsGroup of the operator: an empty object {} leaves them to the "
+            "platform, as OpenShift requires. Default: 65532 for all three."
+        ),
+    )
 
     RULES: ClassVar[tuple[ValidationRule, ...]] = (
         ValidationRule(

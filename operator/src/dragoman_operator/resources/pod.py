@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dragoman_contract.http import ENGINE_PORT, ENGINE_PORT_NAME, LIVE_PATH, READY_PATH, STARTUP_PATH
@@ -26,6 +26,12 @@ from dragoman_operator.resources.sizes import TMP_LIMIT, cache_limit, requests, 
 
 ENGINE_USER = 65532
 """The user `nonroot` of distroless images; also the group that owns mounted volumes."""
+_USERS: Mapping[str, object] = {
+    "runAsUser": ENGINE_USER,
+    "runAsGroup": ENGINE_USER,
+    "fsGroup": ENGINE_USER,
+    "fsGroupChangePolicy": "OnRootMismatch",
+}
 START_PERIOD_S = 2
 """Period of the startup probe: short, because a pod is ready only after it has passed."""
 STOP_MARGIN_S = 15
@@ -100,11 +106,9 @@ def _pod_spec(td: TranslationDeployment, image: str) -> dict[str, Any]:
         "terminationGracePeriodSeconds": _grace_s(td),
         "securityContext": {
             "runAsNonRoot": True,
-            "runAsUser": ENGINE_USER,
-            "runAsGroup": ENGINE_USER,
-            "fsGroup": ENGINE_USER,
-            "fsGroupChangePolicy": "OnRootMismatch",
+            **(_USERS if extra.security_context is None else {}),
             "seccompProfile": {"type": "RuntimeDefault"},
+            **(extra.security_context or {}),
         },
         **({"initContainers": [literal(_fetch_container(td, image))]} if is_fetched(td) else {}),
         "containers": [literal(_container(td, image))],
@@ -200,7 +204,11 @@ def _fetch_container(td: TranslationDeployment, image: str) -> dict[str, Any]:
         "args": ["fetch", *_flags(options)],
         "env": _environment(td, has_token=True, is_init=True),
         **_CONFINED,
-        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}, {"name": "cache", "mountPath": CACHE_MOUNT}],
+        "volumeMounts": _with(
+            td.spec.pod_template.volume_mounts,
+            "mountPath",
+            [{"name": "tmp", "mountPath": "/tmp"}, {"name": "cache", "mountPath": CACHE_MOUNT}],
+        ),
         "resources": {kind: listed for kind, listed in resources.items() if listed},
     }
 
@@ -261,7 +269,14 @@ def _mounts(td: TranslationDeployment) -> list[dict[str, Any]]:
     if td.spec.glossary:
         # The whole directory: a kubelet never updates a file that is mounted by subPath.
         mounts.append({"name": GLOSSARY_VOLUME, "mountPath": GLOSSARY_MOUNT, "readOnly": True})
-    return mounts
+    return _with(td.spec.pod_template.volume_mounts, "mountPath", mounts)
+
+
+def _with(
+    added: Sequence[Mapping[str, Any]], key: str, own: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The operator's own volumes or mounts and those of the spec, which replace own ones of the same `key`."""
+    return [dict(each) for each in {each.get(key): each for each in (*own, *added)}.values()]
 
 
 def _volumes(td: TranslationDeployment) -> list[dict[str, Any]]:
@@ -282,7 +297,7 @@ def _volumes(td: TranslationDeployment) -> list[dict[str, Any]]:
         key = glossary.config_map_key_ref.key
         source = {"name": glossary.config_map_key_ref.name, "items": [{"key": key, "path": key}]}
         volumes.append({"name": GLOSSARY_VOLUME, "configMap": source})
-    return volumes
+    return _with(td.spec.pod_template.volumes, "name", volumes)
 
 
 GLOSSARY_MOUNT = "/etc/dragoman/glossary"
