@@ -88,7 +88,7 @@ def test_others(translation: str) -> None:
     table = rebuilt("a.csv", "1,some text\n", translation)
     assert list(csv.reader(io.StringIO(table, newline=""))) == [["1", translation]]
     assert (
-        polib.pofile(rebuilt("a.po", 'msgid "some text"\nmsgstr ""\n', translation) + "\n")[0].msgstr
+        polib.pofile(rebuilt("a.po", 'msgid "some text"\nmsgstr ""\n', escape(translation)) + "\n")[0].msgstr
         == translation
     )
     strings = rebuilt("a.strings", '"a" = "some text";', translation)

@@ -301,7 +301,7 @@ CAUSES = {
     "many.json": "at most 50000 are translated",
     "wide.xml": "at most 50000 are translated",
     "quote.csv": "no table of text",
-    "plural.po": "no gettext catalog: Syntax error in po file .line 3.",
+    "plural.po": "no gettext catalog: line 3",
     "no value.strings": "line 1",
     "no head.vtt": "WEBVTT",
     "large.md": "split it",
