@@ -29,6 +29,11 @@ PAGE = 500
 SILENCE_S = 5.0
 """A watch that is still open so long after its `timeoutSeconds` has lost its server."""
 
+MAX_RETRIES = 10
+"""Of a request that the server throttles, as in client-go."""
+UNNAMED_S = 1.0
+"""Wait before a retry if `Retry-After` is not a number of seconds."""
+
 Query = Sequence[tuple[str, str]]
 
 
@@ -41,6 +46,9 @@ class Listing(NamedTuple):
 
 class KubeClient:
     """Requests to one API server; see `connect`. Each raises `ClusterError` if it fails.
+
+    A request that the server throttles (429 or 5xx with `Retry-After`) was not processed: it is sent again after that
+    time, as long as the limit of its time allows.
 
     Args:
         timeout_s: Maximum time of one request: connecting, signing in, sending and reading.
@@ -173,7 +181,9 @@ class KubeClient:
         ]
         try:
             async with asyncio.timeout_at(deadline):
-                response = await self._send("GET", kind.path(namespace), query, {"Accept": JSON}, None)
+                response = await self._admitted(
+                    "GET", kind.path(namespace), query, {"Accept": JSON}, None, deadline
+                )
             try:
                 if response.status >= 400:
                     async with asyncio.timeout_at(deadline):
@@ -343,8 +353,9 @@ class KubeClient:
                 raise WriteForbiddenError(attempted, "this process does not hold the Lease")
         headers = {"Accept": accept, "Content-Type": content_type}
         try:
-            async with asyncio.timeout(timeout_s):
-                response = await self._send(method, path, query, headers, body)
+            deadline = asyncio.get_running_loop().time() + timeout_s
+            async with asyncio.timeout_at(deadline):
+                response = await self._admitted(method, path, query, headers, body, deadline)
                 try:
                     status, content = response.status, await response.read()
                 finally:
@@ -358,6 +369,27 @@ class KubeClient:
     @property
     def _manager(self) -> Query:
         return [("fieldManager", self._field_manager)] if self._field_manager else []
+
+    async def _admitted(
+        self,
+        method: str,
+        path: str,
+        query: Query,
+        headers: Mapping[str, str],
+        body: Manifest | None,
+        deadline: float,
+    ) -> aiohttp.ClientResponse:
+        """The first response that asks for no retry, or the last one before the deadline."""
+        for _ in range(MAX_RETRIES):
+            response = await self._send(method, path, query, headers, body)
+            pause_s = _retry_after_s(response)
+            if pause_s is None or asyncio.get_running_loop().time() + pause_s >= deadline:
+                return response
+            _close(response)
+            await asyncio.sleep(pause_s)
+            if method != "GET" and self._write_budget_s() <= 0:
+                raise WriteForbiddenError(f"{method} {path}", "this process does not hold the Lease")
+        return await self._send(method, path, query, headers, body)
 
     async def _send(
         self, method: str, path: str, query: Query, headers: Mapping[str, str], body: Manifest | None
@@ -405,6 +437,17 @@ def _event(attempted: str, line: bytes) -> Manifest:
     if event.get("type") == "ERROR":
         raise error_of(attempted, int(event["object"].get("code") or 500), json.dumps(event["object"]))
     return event
+
+
+def _retry_after_s(response: aiohttp.ClientResponse) -> float | None:
+    """Seconds after which the server wants a request again; None if it processed the request."""
+    named = response.headers.get("Retry-After")
+    if named is None or not (response.status == 429 or response.status >= 500):
+        return None
+    try:
+        return max(0.0, float(named))
+    except ValueError:
+        return UNNAMED_S
 
 
 def _close(response: aiohttp.ClientResponse) -> None:

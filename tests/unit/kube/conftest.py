@@ -36,11 +36,18 @@ class ApiServer:
         self.requests: list[tuple[str, str, dict[str, str], Any]] = []
         self.headers: list[dict[str, str]] = []
         self.responses: list[tuple[int, str | bytes]] = []
+        self.throttled: list[tuple[int, str]] = []
+        """Status and Retry-After of the next responses."""
         self.silent = asyncio.Event()
         self.silent.set()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         await self.silent.wait()
+        if self.throttled:
+            status, after = self.throttled.pop(0)
+            return web.json_response(
+                {"message": "too many requests"}, status=status, headers={"Retry-After": after}
+            )
         if self.responses:
             status, body = self.responses.pop(0)
             self.requests.append(

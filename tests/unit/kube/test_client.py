@@ -7,7 +7,7 @@ import socket
 import ssl
 import threading
 import warnings
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -254,3 +254,37 @@ async def test_a_kind_is_readable_if_it_may_be_listed_and_watched(
         await checking
     assert api.watched_from == ["5"]
     assert api.requests[0][2] == {"labelSelector": "mine", "limit": "1"}
+
+
+@pytest.mark.parametrize("refusals", [[(429, "0")], [(503, "0.01"), (429, "0.01"), (500, "0")]])
+async def test_throttled_request_is_sent_again_after_its_time(
+    api: Any, kube: KubeClient, refusals: list[tuple[int, str]]
+) -> None:
+    api.throttled = list(refusals)
+    api.responses = [(200, json.dumps(MANIFEST))]
+    assert await kube.apply(POD, MANIFEST) == MANIFEST
+    assert len(api.requests) == 1
+    api.throttled = list(refusals)
+    assert (await kube.list(POD)).items == []
+    api.throttled = list(refusals)
+    api.send("ADDED", "a", 2)
+    events = kube.watch(POD, "", "1")
+    async with aclosing(events):
+        assert (await anext(events))["type"] == "ADDED"
+
+
+@pytest.mark.parametrize(("refusal", "kind"), [((429, "3600"), UnavailableError), ((403, "0"), RefusedError)])
+async def test_request_fails_if_the_time_is_too_long_or_it_was_not_throttled(
+    api: Any, kube: KubeClient, refusal: tuple[int, str], kind: type[ClusterError]
+) -> None:
+    api.throttled = [refusal]
+    with pytest.raises(kind, match="too many requests"):
+        await kube.get(POD, KEY)
+
+
+async def test_throttled_write_is_not_repeated_without_the_lease(api: Any, kube: KubeClient) -> None:
+    budgets = iter([10.0, 0.0])
+    api.throttled = [(429, "0")]
+    with pytest.raises(WriteForbiddenError):
+        await kube.fenced(lambda: next(budgets)).apply(POD, MANIFEST)
+    assert api.requests == []

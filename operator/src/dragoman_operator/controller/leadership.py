@@ -24,6 +24,10 @@ from dragoman_operator.settings import Settings
 log = logging.getLogger(__name__)
 
 
+FAILED_RATIO = 0.25
+"""Of the time between renewals: the time to the next one after one that failed."""
+
+
 def exit_process(reason: str) -> NoReturn:
     """Exit at once, as client-go does: a cleanup would take time in which another operator may lead."""
     log.error("no longer leading: %s; exiting", reason)
@@ -98,10 +102,13 @@ class Leadership:
 
     async def renew_forever(self) -> NoReturn:
         """Renew the Lease until it is lost."""
+        renewed = True
         while True:
-            await asyncio.sleep(self._settings.lease_retry_s)
-            if self.holds() and not await self._attempt() and self._holder:
-                self._lost(f"{self._holder} holds the Lease")
+            await asyncio.sleep(self._settings.lease_retry_s * (1 if renewed else FAILED_RATIO))
+            if self.holds():
+                renewed = await self._attempt()
+                if not renewed and self._holder:
+                    self._lost(f"{self._holder} holds the Lease")
             if not self.holds():
                 self._lost(self._late())
 

@@ -12,7 +12,7 @@ import aiohttp
 
 from dragoman_kube.client import KubeClient
 from dragoman_kube.config import ServiceAccount, own_namespace
-from dragoman_kube.errors import ClusterError, UnavailableError
+from dragoman_kube.errors import ClusterError
 from dragoman_kube.mirror import Mirror
 from dragoman_kube.objects import Key
 from dragoman_kube.work_queue import WorkQueue
@@ -121,26 +121,11 @@ class Runtime:
         """
         await _until_served(self._kube)
         while True:
-            self.namespaces[:] = await self._readable()
+            self.namespaces[:] = await readable(self._kube, self._settings.namespaces)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._settings.resync_s):
                     await leading.wait()
                     return
-
-    async def _readable(self) -> list[str]:
-        """The managed namespaces that may be read.
-
-        Just after the CRD was created, the API server refuses watches of its kind for a moment.
-
-        Raises:
-            RefusedError: There is none.
-        """
-        while True:
-            try:
-                return await readable(self._kube, self._settings.namespaces)
-            except UnavailableError as error:
-                log.warning("waiting: %s", error)
-                await asyncio.sleep(CRD_RETRY_S)
 
     async def _until_readable(self, namespaces: Sequence[str]) -> None:
         """Stop, in order to be restarted, once one of these may be read."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dragoman_contract.kubernetes import LABEL_DEPLOYMENT
 from dragoman_kube.client import KubeClient
 from dragoman_kube.collection import Listener
-from dragoman_kube.errors import NotFoundError, RefusedError
+from dragoman_kube.errors import NotFoundError, RefusedError, UnavailableError
 from dragoman_kube.kinds import POD, REPLICA_SET, Kind
 from dragoman_kube.mirror import Mirror
 from dragoman_kube.objects import Key, key_of, labels_of
@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 MIRRORED_KINDS = (TRANSLATION_DEPLOYMENT, *CHILD_KINDS, REPLICA_SET, POD)
 MAX_CHECKS = 16
 """Kinds whose permissions are checked at once."""
+CHECK_RETRY_S = 1.0
+"""Time after which a check that the API server did not answer is repeated."""
 ADVICE = "grant the operator get, list and watch of it, as docs/how-to/install.md lists them"
 
 
@@ -84,11 +86,11 @@ def feed(mirror: Mirror, change: str | None, body: Manifest) -> None:
 async def readable(kube: KubeClient, namespaces: Sequence[str]) -> list[str]:
     """The managed namespaces in which every kind may be listed and watched.
 
-    Without `namespaces` the whole cluster must be readable.
+    Without `namespaces` the whole cluster must be readable. A check that the API server does not answer is repeated by
+    itself.
 
     Raises:
         RefusedError: There is none.
-        ClusterError: The API server did not answer.
     """
     slots = asyncio.Semaphore(MAX_CHECKS)
     refusals = await asyncio.gather(*(_refusal(kube, slots, each) for each in namespaces or ("",)))
@@ -115,8 +117,13 @@ async def _refusal(kube: KubeClient, slots: asyncio.Semaphore, namespace: str) -
 
 
 async def _check(kube: KubeClient, slots: asyncio.Semaphore, kind: Kind, namespace: str) -> None:
-    async with slots:
-        try:
-            await kube.check_readable(kind, namespace, labels=_selector(kind))
-        except NotFoundError as error:
-            log.warning("%s; it is not watched", error)
+    """Check one kind until the API server answers: just after a CRD was created, it refuses watches for a moment."""
+    while True:
+        async with slots:
+            try:
+                return await kube.check_readable(kind, namespace, labels=_selector(kind))
+            except NotFoundError as error:
+                return log.warning("%s; it is not watched", error)
+            except UnavailableError as error:
+                log.warning("waiting: %s", error)
+        await asyncio.sleep(CHECK_RETRY_S)

@@ -195,6 +195,27 @@ async def test_lease_of_another_holder_is_lost_at_once() -> None:
             await first.renew_forever()
 
 
+async def test_renewal_that_was_refused_is_repeated_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, clock = FakeCluster(), Clock()
+    leader, line = candidate(cluster, clock, "me", retry_s=8)
+    await leader.acquire()
+    pauses: list[float] = []
+
+    async def sleep(pause_s: float) -> None:
+        if pause_s:
+            pauses.append(pause_s)
+            line.up = len(pauses) != 1
+            if len(pauses) == 4:
+                raise Lost
+
+    monkeypatch.setattr("dragoman_operator.controller.leadership.asyncio.sleep", sleep)
+    with pytest.raises(Lost):
+        await leader.renew_forever()
+    monkeypatch.undo()
+    assert pauses == [8, 2, 8, 8]
+    assert leader.holds()
+
+
 async def test_nothing_is_written_without_the_lease() -> None:
     kube = KubeClient(None, 5).fenced(lambda: 0.0)  # type: ignore[arg-type]
     manifest = {"metadata": {"namespace": "ns", "name": "x", "uid": "1", "resourceVersion": "1"}}

@@ -9,9 +9,10 @@ import pytest
 from tests.support.fake_cluster import FakeCluster
 
 from dragoman_kube.client import KubeClient
-from dragoman_kube.errors import ConflictError, RefusedError
+from dragoman_kube.errors import ConflictError, RefusedError, UnavailableError
 from dragoman_kube.kinds import HPA, LEASE, POD, REPLICA_SET
 from dragoman_kube.objects import Key
+from dragoman_operator.controller import watches
 from dragoman_operator.controller.runtime import Runtime
 from dragoman_operator.controller.watches import MAX_CHECKS, MIRRORED_KINDS, readable
 from dragoman_operator.metrics import Metrics
@@ -64,6 +65,26 @@ async def test_namespaces_are_checked_concurrently_with_a_bound() -> None:
     namespaces = [f"ns-{number}" for number in range(10)]
     assert await readable_of(cluster, *namespaces) == namespaces
     assert len(namespaces) * len(MIRRORED_KINDS) > cluster.max_requests == MAX_CHECKS
+
+
+class Throttled(FakeCluster):
+    """A cluster that refuses the first check of each kind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.checks: list[str] = []
+
+    async def check_readable(self, kind: Any, namespace: str = "", *, labels: str = "") -> None:
+        self.checks.append(kind.name)
+        if self.checks.count(kind.name) == 1:
+            raise UnavailableError(f"list {kind.plural}", "too many requests", 429)
+
+
+async def test_check_that_was_throttled_is_repeated_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watches, "CHECK_RETRY_S", 0.01)
+    cluster = Throttled()
+    assert await readable_of(cluster, "a") == ["a"]
+    assert sorted(cluster.checks) == sorted(2 * [kind.name for kind in MIRRORED_KINDS])
 
 
 class Led(FakeCluster):
