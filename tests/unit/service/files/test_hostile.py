@@ -105,7 +105,7 @@ def zipped(parts: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes
 
 def bombs() -> Iterator[tuple[str, str, bytes]]:
     for ending in ZIPPED:
-        frame = {NEEDED[ending]: b"<a/>"} if ending in NEEDED else {}
+        frame = {NEEDED[ending]: b"<workbook/>"} if ending in NEEDED else {}
         part, root = PARTS[ending], "sst" if ending == ".xlsx" else "a"
         yield f"bomb{ending}", ending, zipped({**frame, part: b"<a>" + b"a" * MAX_UNPACKED_BYTES + b"</a>"})
         yield f"text bomb{ending}", ending, zipped({**frame, part: b"<a>" + b"a b " * 5_000_000 + b"</a>"})
