@@ -95,12 +95,12 @@ class Archive:
         if not beginning.lstrip(BEFORE_XML).startswith((b"<", b"\0<")):
             return None
         parser = etree.XMLPullParser(("start",), resolve_entities=False, no_network=True, load_dtd=False)
-        with suppress(etree.XMLSyntaxError):  # Behind the root, perhaps: what was read so far counts.
-            for start in range(0, len(beginning), FED_BYTES):
+        for start in range(0, len(beginning), FED_BYTES):
+            with suppress(etree.XMLSyntaxError):  # It may be behind the root.
                 parser.feed(beginning[start : start + FED_BYTES])
-                for _, root in parser.read_events():
-                    found = etree.QName(root)
-                    return found.namespace or "", found.localname
+            for _, root in parser.read_events():
+                found = etree.QName(root)
+                return found.namespace or "", found.localname
         return None
 
     def _unpacked(self, name: str, size_bytes: int) -> bytes:
