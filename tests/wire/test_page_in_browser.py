@@ -393,6 +393,13 @@ def test_a_document_keeps_the_script_of_its_language(page: Any, url: str) -> Non
     expect(page.get_by_role("link", name="Download the translation of a.txt")).to_be_visible()
 
 
+def test_a_document_in_which_nothing_was_found_to_translate_says_so(page: Any, url: str) -> None:
+    open_page(page, url)
+    page.locator("#file").set_input_files(document("a.txt") | {"buffer": b"12.5"})
+    expect(page.locator("#files")).to_contain_text("Nothing was found to translate")
+    expect(page.get_by_role("link", name="Download the translation of a.txt")).to_be_visible()
+
+
 def test_a_document_whose_delivery_breaks_is_fetched_again(page: Any, url: str) -> None:
     page.route("**/documents/*/result", lambda route: route.abort("connectionreset"), times=1)
     open_page(page, url)

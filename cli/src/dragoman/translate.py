@@ -84,8 +84,13 @@ async def _files(
             if task.is_document:
                 with progress(task.source.name, 1) as advance:
                     translated = await translator.document(task.source.name, content, wanted)
-                    write_atomically(task.output, translated)
+                    write_atomically(task.output, translated.content)
                     advance(1)
+                if translated.remarks:
+                    remarked = _say(
+                        f"{task.source}: {translated.remarks}", DONE if translated.is_whole else FAILED
+                    )
+                    status = max(status, remarked)
             else:
                 status = max(status, await _lines_to_file(translator, wanted, content, task.output, options))
             if task.is_up_to_date and _is_changed(task.source, before):

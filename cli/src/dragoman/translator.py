@@ -66,6 +66,41 @@ class Wanted:
         return {"source": self.source, "target": self.target, "terms": [*self.terms], **memory}
 
 
+NOT_DONE = {
+    "nothing_to_translate": "nothing was found to translate",
+    "parts_left": "documents within it stay as they are",
+    "source_kept": "segments stay in the source language",
+}
+"""Findings about a file that say that something of it was not translated."""
+
+
+@dataclass(frozen=True)
+class TranslatedFile:
+    """A translated file.
+
+    Args:
+        findings: Numbers of warnings by code.
+    """
+
+    content: bytes
+    findings: Mapping[str, int]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it was translated."""
+        return not NOT_DONE.keys() & self.findings.keys()
+
+    @property
+    def remarks(self) -> str:
+        """The findings in words; empty without."""
+        return "; ".join(
+            NOT_DONE[code]
+            if code == "nothing_to_translate"
+            else f"{NOT_DONE.get(code, code.replace('_', ' '))}: {count}"
+            for code, count in self.findings.items()
+        )
+
+
 class UnreachableError(Exception):
     """The service does not answer, or has refused for load for too long."""
 
@@ -136,7 +171,7 @@ class Translator:
 
         return await self._patiently(attempt)
 
-    async def document(self, name: str, content: bytes, wanted: Wanted) -> bytes:
+    async def document(self, name: str, content: bytes, wanted: Wanted) -> TranslatedFile:
         """Translate a file, in the format that the ending of its name says.
 
         Raises:
@@ -162,8 +197,10 @@ class Translator:
                 str(error.get("code") or ""),
                 str(error.get("message") or f"the document is {document['state']}"),
             )
-        self.from_memory += document.get("findings", {}).get("from_memory", 0)
-        return (await self._patiently(lambda: self._send("GET", f"{path}/result"))).content
+        findings = dict(document.get("findings") or {})
+        self.from_memory += findings.pop("from_memory", 0)
+        result = await self._patiently(lambda: self._send("GET", f"{path}/result"))
+        return TranslatedFile(result.content, findings)
 
     async def _document(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
         """The document that a request answers with: see docs/reference/api.md."""

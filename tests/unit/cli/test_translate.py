@@ -23,7 +23,9 @@ class Service(Handler):
         """The Services of a cluster, as the API server lists them, or a document that is translated."""
         state = self.server
         if self.path == "/documents/ID":
-            return self.respond(200, {"id": "ID", "state": "done", "findings": {"from_memory": 2}})
+            return self.respond(
+                200, {"id": "ID", "state": "done", "findings": {"from_memory": 2} | state.findings}
+            )
         if self.path == "/documents/ID/result":
             return self.respond(200, state.uploaded.upper())
         assert self.headers["authorization"] == "Bearer person"
@@ -68,7 +70,7 @@ def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def service() -> Iterator[Any]:
-    with serving(Service, received=[]) as server:
+    with serving(Service, received=[], findings={}) as server:
         yield server
 
 
@@ -152,6 +154,38 @@ def test_lines_that_fail_leave_the_others_in_the_journal(
     assert [body["text"] for body, _ in service.received] == [["too long"]]
     assert output.read_text() == "ONE\ntoo long\nTWO\n"
     assert not journal_of(output).exists()
+
+
+@pytest.mark.parametrize(
+    ("findings", "status", "said"),
+    [
+        ({}, DONE, ""),
+        ({"number": 2}, DONE, "number: 2"),
+        ({"nothing_to_translate": 1}, FAILED, "nothing was found to translate"),
+        ({"parts_left": 3}, FAILED, "documents within it stay as they are: 3"),
+        (
+            {"source_kept": 1, "tags_aligned": 2},
+            FAILED,
+            "segments stay in the source language: 1; tags aligned: 2",
+        ),
+    ],
+)
+def test_what_was_not_translated_in_a_file_is_said(
+    *,
+    findings: dict[str, int],
+    status: int,
+    said: str,
+    service: Any,
+    url: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    service.findings = findings
+    source = tmp_path / "a.html"
+    source.write_text("<p>The cat sleeps.</p>")
+    assert translate.main(["--to", "fr", "--url", url, "--file", str(source)]) == status
+    assert (tmp_path / "a.fr.html").read_text() == "<P>THE CAT SLEEPS.</P>"
+    assert said in capsys.readouterr().err
 
 
 def test_a_folder_becomes_a_folder_with_documents(url: str, tmp_path: Path) -> None:

@@ -18,6 +18,9 @@ LANGS = {"source_lang": "en", "target_lang": "de"}
 LARGE = "The cat sleeps here now.\n" * 60_000
 """1.5 MB: more than socket buffers take."""
 
+ALTERNATIVE = Path(__file__).parents[2] / "unit/service/files/packages/altchunk.docx"
+"""All of its text is an HTML document within it."""
+
 
 def upload(pod: Any, content: str | bytes = "Good day", name: str = "a.txt", **fields: Any) -> httpx.Response:
     form = LANGS | fields
@@ -55,6 +58,21 @@ def test_a_file_is_translated_and_fetched_as_often_as_it_takes(scripted_pod: Any
     deleted = scripted_pod.client.delete(f"/documents/{document['id']}")
     assert (deleted.status_code, deleted.json()["state"]) == (200, "cancelled")
     assert scripted_pod.client.get(f"/documents/{document['id']}/result").status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "findings"),
+    [
+        ("12.5 + 3\n", "a.txt", {"nothing_to_translate": 1}),
+        ("", "a.txt", {"nothing_to_translate": 1}),
+        (ALTERNATIVE.read_bytes(), "a.docx", {"nothing_to_translate": 1, "parts_left": 1}),
+    ],
+)
+def test_a_document_says_what_was_left(
+    scripted_pod: Any, content: str | bytes, name: str, findings: dict[str, int]
+) -> None:
+    found = ended(scripted_pod, upload(scripted_pod, content, name).json())
+    assert (found["state"], found["findings"]) == ("done", findings)
 
 
 def test_tags_stay_as_they_were_given_and_the_source_is_detected(scripted_pod: Any) -> None:

@@ -24,6 +24,7 @@ class FileDocument:
         ignore_tags: Elements that are not translated.
         splitting_tags: Elements that always end a segment.
         non_splitting_tags: Elements that never end one.
+        left: Parts with text that is not translated, such as documents within it.
     """
 
     texts: tuple[str, ...]
@@ -32,6 +33,7 @@ class FileDocument:
     ignore_tags: frozenset[str] = frozenset()
     splitting_tags: frozenset[str] = frozenset()
     non_splitting_tags: frozenset[str] = frozenset()
+    left: tuple[str, ...] = ()
 
     def words(self) -> tuple[str, ...]:
         """The texts without markup and what is not translated: what the engine will see, about."""

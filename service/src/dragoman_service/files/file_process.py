@@ -77,6 +77,7 @@ def result(task: Task) -> tuple[dict[str, Any], bytes]:
             "ignore_tags": list(file.ignore_tags),
             "splitting_tags": list(file.splitting_tags),
             "non_splitting_tags": list(file.non_splitting_tags),
+            "left": file.left,
         }, b""
     except MemoryError:
         return {"refused": BrokenFileError.code, "message": TOO_MUCH}, b""

@@ -12,7 +12,7 @@ from dragoman_protocols.markup_tokens import RAW_TEXT, Kind, tokens
 from dragoman_protocols.translation import Format
 from dragoman_service.files.archives import Archive, parsed, serialized
 from dragoman_service.files.document import MAX_TEXTS, FileDocument
-from dragoman_service.files.packages import book_parts, check_size, office_parts
+from dragoman_service.files.packages import book_parts, check_size, left_parts, office_parts
 from dragoman_service.files.paragraphs import Paragraph, PlainText, check_copies, paragraphs
 from dragoman_service.files.plain import decoded
 from dragoman_service.files.values import is_language
@@ -129,7 +129,9 @@ def _by_paragraph(content: bytes, kinds: Sequence[tuple[str, str]]) -> FileDocum
                 paragraph.replace(translation)
         return archive.replacing(roots)
 
-    return FileDocument(texts, Format.XML, rebuild, non_splitting_tags=frozenset({"g", "x"}))
+    return FileDocument(
+        texts, Format.XML, rebuild, non_splitting_tags=frozenset({"g", "x"}), left=left_parts(archive)
+    )
 
 
 def texts_in(root: etree._Element) -> Iterator[Paragraph | PlainText]:

@@ -81,6 +81,7 @@ class ParsedFile:
     ignore_tags: frozenset[str]
     splitting_tags: frozenset[str]
     non_splitting_tags: frozenset[str]
+    left: tuple[str, ...] = ()
     document: FileDocument | None = None
 
 
@@ -184,6 +185,7 @@ def parsed(name: str, content: bytes, target_lang: str) -> ParsedFile:
         file.ignore_tags,
         file.splitting_tags,
         file.non_splitting_tags,
+        file.left,
         file,
     )
 
@@ -197,4 +199,5 @@ def _from_line(line: bytes) -> ParsedFile:
         frozenset(map(str, fields["ignore_tags"])),
         frozenset(map(str, fields["splitting_tags"])),
         frozenset(map(str, fields["non_splitting_tags"])),
+        tuple(map(str, fields["left"])),
     )

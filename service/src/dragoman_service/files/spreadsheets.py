@@ -17,7 +17,7 @@ from dragoman_protocols.translation import Format
 from dragoman_service.files.archives import Archive, parsed
 from dragoman_service.files.document import MAX_TEXTS, FileDocument
 from dragoman_service.files.office import NO_DOCUMENT, SHARED_KINDS, texts_in
-from dragoman_service.files.packages import MAX_TEXT_BYTES, check_size, office_parts
+from dragoman_service.files.packages import MAX_TEXT_BYTES, check_size, left_parts, office_parts
 from dragoman_service.files.paragraphs import Paragraph, PlainText, check_copies, paragraph_of
 from dragoman_service.files.values import is_language
 
@@ -56,7 +56,9 @@ def read_excel(content: bytes) -> FileDocument:
                 each.replace(translation)
         return archive.replacing(roots)
 
-    return FileDocument(texts, Format.XML, rebuild, non_splitting_tags=frozenset({"g", "x"}))
+    return FileDocument(
+        texts, Format.XML, rebuild, non_splitting_tags=frozenset({"g", "x"}), left=left_parts(archive)
+    )
 
 
 def _texts(root: etree._Element) -> Iterator[Paragraph | PlainText]:

@@ -18,6 +18,10 @@ from dragoman_service.core.translator import Translator
 from dragoman_service.files.parsing import FileParser, ParsedFile
 from dragoman_service.http.documents import DocumentStore
 from dragoman_service.http.work import BackgroundWork
+from dragoman_service.text.segments import has_letters
+
+PARTS_LEFT, NOTHING_TO_TRANSLATE = "parts_left", "nothing_to_translate"
+"""Findings about a file: documents within it that stay as they are, and no text at all."""
 
 SAMPLED_TEXTS = 200
 """A file's language is detected from its first texts: each alone may be too short."""
@@ -82,6 +86,10 @@ class FileWork(BackgroundWork):
         findings = Counter(warned.code for result in results for warned in result.warnings)
         if remembered := sum(result.from_memory for result in results):
             findings["from_memory"] = remembered
+        if self.parsed.left:
+            findings[PARTS_LEFT] = len(self.parsed.left)
+        if not any(map(has_letters, self.parsed.words)):
+            findings[NOTHING_TO_TRANSLATE] = 1
         document.findings = dict(sorted(findings.items()))
         self.store.done(document, content)
 

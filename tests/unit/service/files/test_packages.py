@@ -166,3 +166,9 @@ def test_a_chart_within_an_opendocument_file_is_translated() -> None:
         archive.writestr("Object 1/content.xml", content.format("Chart title"))
         archive.writestr("settings.xml", "<settings>No text</settings>")
     assert read("a.odp", written.getvalue(), "fr").words() == ("The cat sleeps.", "Chart title")
+
+
+def test_documents_within_a_document_are_named_as_left() -> None:
+    assert document("altchunk.docx").left == ("word/afchunk.mht",)
+    assert document("two.epub").left == ()
+    assert read("a.docx", MADE["docx"], "fr").left == ()

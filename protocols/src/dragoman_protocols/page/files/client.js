@@ -108,12 +108,12 @@ export function upload(file, { source, target, glossary }, signal, onProgress) {
 
 /**
  * Wait until a document is translated; `onProgress` gets the share that is.
- * @returns {Promise<{name: string, content: Blob}>} The translation.
+ * @returns {Promise<{name: string, findings: Object<string, number>, content: Blob}>} The translation, and numbers of warnings by code.
  */
 export async function translated(path, signal, onProgress) {
   for (;;) {
-    const { state, name, progress, error } = await json(path, { signal });
-    if (state === 'done') return { name, content: await (await call(`${path}/result`, { signal })).blob() };
+    const { state, name, progress, error, findings } = await json(path, { signal });
+    if (state === 'done') return { name, findings, content: await (await call(`${path}/result`, { signal })).blob() };
     if (error) throw refusalOf(500, null, { error });
     if (!['queued', 'translating'].includes(state)) throw new SyntaxError(`state ${state}`);
     onProgress(progress);

@@ -50,9 +50,9 @@ export function setUpDocuments(options, askForKey) {
         row.show('Sending', 0);
         return upload(file, wanted, signal, (share) => (share < 1 ? row.show('Sending', share) : row.show('Translating')));
       });
-      const { name, content } = await persist(file, row, signal, () => translated(path, signal, (share) => row.show('Translating', share)));
-      row.finish(content, name.replace(/(\.[^.]*)?$/, `_${wanted.target}$1`));
-      status.textContent = `${file.name} is translated.`;
+      const { name, findings, content } = await persist(file, row, signal, () => translated(path, signal, (share) => row.show('Translating', share)));
+      row.finish(content, name.replace(/(\.[^.]*)?$/, `_${wanted.target}$1`), remarksOf(findings));
+      status.textContent = `${file.name}: ${remarksOf(findings) || 'translated'}.`;
     } catch (error) {
       if (signal.aborted) {
         if (path) cancelDocument(path);
@@ -102,6 +102,16 @@ export function setUpDocuments(options, askForKey) {
   });
 }
 
+/** What of a file is not translated, by its findings; empty if all is. */
+function remarksOf(findings = {}) {
+  if (findings.nothing_to_translate) return 'Nothing was found to translate';
+  const left = [
+    [findings.parts_left, 'documents within it are not translated'],
+    [findings.source_kept, 'segments stay in the source language'],
+  ].filter(([count]) => count);
+  return left.length ? `Translated, but ${left.map(([count, what]) => `${count} ${what}`).join(', ')}` : '';
+}
+
 /** One file's line: its name, what happens to it, and its buttons. */
 function rowOf(file) {
   const state = element('span', { className: 'state quiet', textContent: 'Waiting' });
@@ -126,9 +136,9 @@ function rowOf(file) {
     onCancel(cancel) {
       actions.replaceChildren(button('Cancel', () => { cancel(); item.remove(); }));
     },
-    /** Offer the translation, a Blob, as a file of that name. */
-    finish(content, download) {
-      state.textContent = 'Translated';
+    /** Offer the translation, a Blob, as a file of that name; `remarks` say what of it is not translated. */
+    finish(content, download, remarks) {
+      state.textContent = remarks || 'Translated';
       bar.hidden = true;
       const href = URL.createObjectURL(content);
       removal.addEventListener('click', () => URL.revokeObjectURL(href));
