@@ -41,10 +41,11 @@ def diagnose(
 ) -> list[Finding]:
     """All failures of the pods, the most specific first, each reason once.
 
-    Pods that are being deleted are ignored. `mount_failures` has the kubelet's messages by the pod's uid.
+    Of several pods with the same reason the newest is named: it has the current spec. Pods that are being deleted are
+    ignored. `mount_failures` has the kubelet's messages by the pod's uid.
     """
     found: dict[str, Finding] = {}
-    for pod in pods:
+    for pod in sorted(pods, key=_created, reverse=True):
         if not is_deleting(pod):
             for finding in (*_of_pod(pod), *_of_volumes(pod, mount_failures)):
                 found.setdefault(finding.reason, finding)
@@ -124,6 +125,11 @@ def is_past(pod: Manifest, pods: Iterable[Manifest], desired: int, now: datetime
         return True
     is_old = ended is not None and now - ended > timedelta(seconds=RECENT_S)
     return is_old and bool(newer or (live and len(live) >= desired))
+
+
+def _created(pod: Manifest) -> str:
+    """The time in RFC 3339 and UTC, as the API server writes it, which sorts as text."""
+    return pod["metadata"].get("creationTimestamp") or ""
 
 
 def _ended_at(pod: Manifest) -> datetime | None:

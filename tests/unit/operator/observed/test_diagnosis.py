@@ -307,6 +307,17 @@ def test_most_specific_first_and_each_reason_once() -> None:
     assert [finding.reason for finding in found] == ["EngineFailed", "ProgressDeadlineExceeded"]
 
 
+def test_the_newest_pod_explains_a_reason_that_several_have() -> None:
+    def failing(name: str, second: int) -> dict[str, Any]:
+        pod = make_pod(name, container={"state": {"terminated": terminated(message=f"{name} failed")}})
+        pod["metadata"]["creationTimestamp"] = f"2026-01-02T03:04:{second:02}Z"
+        return pod
+
+    of_old_spec, of_new_spec = failing("old", 5), failing("new", 9)
+    for pods in ([of_old_spec, of_new_spec], [of_new_spec, of_old_spec]):
+        assert diagnose(None, pods) == [("EngineFailed", "new failed")]
+
+
 def test_last_line_of_a_log() -> None:
     assert last_log_line("first\n  the last one  \n\n") == "the last one"
     assert last_log_line("") == ""
