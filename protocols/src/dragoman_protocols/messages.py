@@ -123,7 +123,7 @@ class Answer(NamedTuple):
 
     Args:
         close: Whether the connection ends with it.
-        delivered: Called once all of it was sent.
+        delivered: Called once all of it was handed to the connection; the client may not have received it.
     """
 
     status: int

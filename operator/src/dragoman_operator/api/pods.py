@@ -194,7 +194,7 @@ ENDPOINT_PATTERN = rf"^(https?)://([^\s/?#@:\[\]]+|\[[0-9a-fA-F:]+\])(:({_PORT})
 
 
 class Admission(SpecModel):
-    """Admission limits of each pod; requests above them are refused with 503 (429 in DeepL's API)."""
+    """Admission limits of each pod; requests above them are refused with 503, in some APIs 429."""
 
     max_queued_sequences: int | None = Field(
         None,

@@ -1,7 +1,7 @@
 """Admission control: limits on waiting generations and tokens, and deadlines that can be met.
 
-There is no queue here. Admitted requests go to the engine at once, which queues what it cannot run; admission limits
-that queue, and refuses early what would end late.
+The queue is the engine's: admitted requests go to it at once, and it queues what it cannot run. Admission limits that
+queue, and refuses early what would end late.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@
     translate   ended if the client disconnects, the time is up, or the drain is over; this aborts it in the engine
     keep        the result of a file (`documents`)
     deliver     the answer, in the format of the API; a stream event by event
-    delete      of a result: some time after it was delivered
+    delete      of a result: some time after it was delivered (`documents`)
 
-`Pipeline._admitted` has the stages from the first admission to the last; nothing of them is elsewhere.
+`Pipeline._admitted` has the stages from the first admission to `translate`.
 """
 
 from __future__ import annotations
