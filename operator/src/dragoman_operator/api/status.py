@@ -10,7 +10,17 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-ConditionType = Literal["Available", "Progressing", "Degraded", "ScalingActive", "MetricsAvailable", "Tuning"]
+ConditionType = Literal[
+    "Available",
+    "Progressing",
+    "Degraded",
+    "Ready",
+    "Reconciling",
+    "Stalled",
+    "ScalingActive",
+    "MetricsAvailable",
+    "Tuning",
+]
 
 REASON_PATTERN = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
 """Format of a condition's reason in Kubernetes."""
@@ -273,6 +283,9 @@ class Status(StatusModel):
         description="Available: at least one replica is ready.\n"
         "Progressing: pods are being started or replaced.\n"
         "Degraded: manual action is needed.\n"
+        "Ready: all replicas run the current spec and are ready.\n"
+        "Reconciling: replicas are being started, replaced or removed, without a failure.\n"
+        "Stalled: manual action is needed before the spec can be fulfilled.\n"
         "ScalingActive: the number of replicas follows the load.\n"
         "MetricsAvailable: metrics for scaling are available.\n"
         "Tuning: another maxNumSeqs is recommended.",

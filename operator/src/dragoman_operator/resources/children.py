@@ -270,10 +270,12 @@ def scaled_object(td: TranslationDeployment, prometheus_url: str) -> dict[str, A
     if not url:
         return None
     ours = f'namespace="{td.namespace}",model_name="{td.name}"'
+    # A pod that several jobs scrape has several series for each of its engines.
     load = " + ".join(
-        f"sum by (pod) (vllm:num_requests_{state}{{{ours}}})" for state in ("running", "waiting")
+        f"sum by (pod) (max by (pod, engine) (vllm:num_requests_{state}{{{ours}}}))"
+        for state in ("running", "waiting")
     )
-    usage = f'{{__name__=~"vllm:(kv|gpu)_cache_usage_perc",{ours}}}'
+    usage = f'max by (pod, engine) ({{__name__=~"vllm:(kv|gpu)_cache_usage_perc",{ours}}})'
     own = f'deployment_namespace="{td.namespace}",deployment="{td.name}"'
     desired, ready = (
         f'max({DEPLOYMENT_REPLICAS.name}{{state="{state}",{own}}})' for state in ("desired", "ready")

@@ -110,6 +110,26 @@ def invalid(problem: str) -> ConditionValue:
     return _degraded(True, "InvalidSpec", f"{problem}; running pods stay as they are")
 
 
+_SERVING = {"UnknownLanguage"}
+"""Reasons of Degraded with which all replicas get ready."""
+
+
+def summary(progress: ConditionValue, problem: ConditionValue) -> list[ConditionValue]:
+    """Ready, Reconciling and Stalled, of which one is True, from Progressing and Degraded.
+
+    Tools read them that know no other conditions, such as Helm and Flux.
+    Source: https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus
+    """
+    stalled = problem.status and problem.reason not in _SERVING
+    reconciling = progress.status and not stalled
+    cause = problem if stalled else progress
+    return [
+        ConditionValue("Ready", not (stalled or reconciling), cause.reason, cause.message),
+        ConditionValue("Reconciling", reconciling, progress.reason, progress.message),
+        ConditionValue("Stalled", stalled, problem.reason, problem.message),
+    ]
+
+
 def never_started() -> list[ConditionValue]:
     """Available and Progressing of an object whose spec was never valid."""
     problem = "no pods are started until the spec is valid"

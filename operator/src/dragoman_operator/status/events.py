@@ -12,6 +12,10 @@ _BAD = {"Degraded": "True", "ScalingActive": "False", "MetricsAvailable": "False
 """Conditions with the status whose event is a warning."""
 
 
+_SUMMARY = ("Ready", "Reconciling", "Stalled")
+"""Conditions that repeat others."""
+
+
 @dataclass(frozen=True)
 class Transition:
     """A change of a condition or of the number of replicas, for an event."""
@@ -29,6 +33,8 @@ def transitions(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Transiti
     before = conditions_by_type(old)
     changed = []
     for condition in new.get("conditions") or ():
+        if condition["type"] in _SUMMARY:
+            continue
         was = before.get(condition["type"], {})
         differs = (was.get("status"), was.get("reason")) != (condition["status"], condition["reason"])
         warning = _BAD.get(condition["type"]) == condition["status"]

@@ -27,6 +27,7 @@ from dragoman_operator.status.conditions import (
     progressing,
     scaling_active,
     stamped,
+    summary,
     tuning,
 )
 from dragoman_operator.status.fields import (
@@ -55,10 +56,13 @@ def status_of(given: ReconcileInput, plan: Plan, refusals: Sequence[str] = ()) -
     found = progress_of(observed, sized.replicas, applied=plan.is_applied)
     findings = failures_of(observed, found, node_expected=node_is_expected(td.spec.rollout, observed))
     version = "last version that worked" if kept and kept.reason is not None else "current spec"
+    progress = progressing(found, findings, version, plan.waiting, details_of(observed))
+    problem = degraded(td, plan, findings, refusals)
     values = [
         available(found),
-        progressing(found, findings, version, plan.waiting, details_of(observed)),
-        degraded(td, plan, findings, refusals),
+        progress,
+        problem,
+        *summary(progress, problem),
         *scaling_active(td, observed, given.scaled),
         *([given.scaled.metrics] if given.scaled and given.scaled.metrics else []),
         *([tuning(tuned)] if tuned else []),
@@ -102,6 +106,7 @@ def status_of_bad_spec(key: Key, generation: int, problem: str, observed: Observ
             progressing(found, findings, "last valid spec", detail=details_of(observed)),
         ]
     values.append(invalid(problem))
+    values += summary(values[1], values[2])
     fields = _written(_observed_status(key, generation, observed, found, values))
     shown = {value.type for value in values}
     # Not parsed: a newer operator may have written fields that the models do not have.
@@ -109,7 +114,7 @@ def status_of_bad_spec(key: Key, generation: int, problem: str, observed: Observ
     if desired is None:
         del fields["desiredReplicas"]
     status = {**old, **fields, "conditions": [*fields["conditions"], *others]}
-    status["message"] = _shortened(values[-1].message, MESSAGE_LIMIT)
+    status["message"] = _shortened(values[2].message, MESSAGE_LIMIT)
     if scaling := old.get("scaling"):
         status["scaling"] = {**scaling, "currentReplicas": found.pods}
     return status

@@ -133,8 +133,14 @@ def operators(desired: int, ready: int, queued: int) -> dict[str, float]:
     }
 
 
+def scraped_twice() -> dict[str, float]:
+    """The engines' series, of a ServiceMonitor and of a scrape configuration."""
+    return {one.replace("}", f',job="{job}"}}'): value for one, value in engines().items() for job in "xy"}
+
+
 SCRAPED = {
     "engines": (engines(), (8, 0.5, None)),
+    "engines, scraped twice": (scraped_twice(), (8, 0.5, None)),
     "everything": (engines() | operators(2, 2, 2), (8, 0.5, 2)),
     "zero": (operators(0, 0, 0), (0, 0, 0)),
     "queued at zero": (operators(0, 0, 3), (0, 0, 3)),

@@ -1,7 +1,9 @@
 """Conditions, numbers and the Why column."""
 
+import re
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -126,6 +128,49 @@ SEEN: dict[str, tuple[int, list[dict[str, Any]], dict[str, Any], str]] = {
 """Desired replicas, pods, the Deployment's status; reasons of Available, Progressing and Degraded, with ! if False."""
 
 
+def kstatus(status: dict[str, Any], generation: int = 3) -> str:
+    """The status by the rules of cli-utils' kstatus, as Helm 4 and Flux use it."""
+    if status.get("observedGeneration", generation) != generation:
+        return "InProgress"
+    found = {one["type"]: one["status"] for one in status.get("conditions", ())}
+    if found.get("Reconciling") == "True":
+        return "InProgress"
+    if found.get("Stalled") == "True":
+        return "Failed"
+    return "Current" if found.get("Ready", "True") == "True" else "InProgress"
+
+
+ARGO = re.compile(r"health\.dragoman\.io_TranslationDeployment: \|\n(.+?)```", re.DOTALL)
+
+
+def argo(status: dict[str, Any]) -> str:
+    """The health by the check of the docs, where there is a Lua."""
+    lupa = pytest.importorskip("lupa")
+    page = Path(__file__).parents[4] / "docs/how-to/install.md"
+    (check,) = ARGO.findall(page.read_text())
+    lua = lupa.LuaRuntime()
+    body = {"metadata": {"generation": 3}, "status": status}
+    return str(lua.eval(f"function(obj) {check} end")(lua.table_from(body, recursive=True))["status"])
+
+
+def test_the_health_check_for_argo_cd_is_that_of_kstatus() -> None:
+    names = {"Failed": "Degraded", "InProgress": "Progressing", "Current": "Healthy"}
+    for replicas, found, deployment, _ in SEEN.values():
+        td = make_td(replicas=replicas)
+        status = shown(td, make_observed(td, found, **deployment))
+        assert argo(status) == names[kstatus(status)]
+        assert argo({**status, "observedGeneration": 2}) == "Progressing"
+    assert argo({}) == "Progressing"
+
+
+def test_status_of_bad_spec_and_of_unknown_language_for_kstatus() -> None:
+    assert kstatus(shown_bad(make_observed(), {}, "spec.model: Field required", 3)) == "Failed"
+    td = make_td(replicas=1, languages=[{"source": "en", "targets": ["xx-notalang"]}])
+    assert kstatus(shown(td, make_observed(td, pods("A"), updatedReplicas=1))) == "Current"
+    assert kstatus(shown(td, make_observed(td, pods("a"), updatedReplicas=1))) == "InProgress"
+    assert kstatus(shown(td, make_observed(td), refusals=("no",))) == "Failed"
+
+
 @pytest.mark.parametrize(("replicas", "found", "deployment", "expected"), SEEN.values(), ids=SEEN)
 def test_pods_give_the_conditions(
     replicas: int, found: list[dict[str, Any]], deployment: dict[str, Any], expected: str
@@ -135,6 +180,8 @@ def test_pods_give_the_conditions(
     kinds = ("Available", "Progressing", "Degraded")
     for kind, reason in zip(kinds, expected.split(), strict=False):
         assert condition(status, kind) == (str(not reason.startswith("!")), reason.lstrip("!"))
+    degraded, progresses = (condition(status, kind)[0] == "True" for kind in ("Degraded", "Progressing"))
+    assert kstatus(status) == ("Failed" if degraded else "InProgress" if progresses else "Current")
     live = [pod for pod in found if pod is not EVICTED and "deletionTimestamp" not in pod["metadata"]]
     assert status["replicas"] == max(len(live), deployment.get("replicas", 0))
     assert status["readyReplicas"] == sum(pod["metadata"]["name"].isupper() for pod in live)
@@ -322,6 +369,9 @@ def test_bad_spec_from_the_beginning() -> None:
         "Available": ("False", "NoReadyReplicas"),
         "Progressing": ("False", "InvalidSpec"),
         "Degraded": ("True", "InvalidSpec"),
+        "Ready": ("False", "InvalidSpec"),
+        "Reconciling": ("False", "InvalidSpec"),
+        "Stalled": ("True", "InvalidSpec"),
     }
     assert "desiredReplicas" not in bad
     assert shown_bad(make_observed(), bad, "spec.model: Field required", 1) == bad
@@ -353,6 +403,9 @@ def test_status_of_a_newer_operator_is_kept_beside_a_bad_spec() -> None:
         "Available",
         "Progressing",
         "Degraded",
+        "Ready",
+        "Reconciling",
+        "Stalled",
         "Brilliant",
     ]
 
