@@ -141,7 +141,7 @@ class Archive:
         return written.getvalue()
 
 
-def parsed(content: bytes) -> etree._Element:
+def parsed(content: bytes, *, keep_cdata: bool = False) -> etree._Element:
     """The root of an XML part.
 
     Entities are not expanded and nothing is fetched; a part with a document type, which no office document
@@ -150,7 +150,9 @@ def parsed(content: bytes) -> etree._Element:
     Raises:
         BrokenFileError: It is not well-formed, has a document type, or a prefix that is too long.
     """
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, strip_cdata=not keep_cdata
+    )
     try:
         root = etree.fromstring(content, parser)
     except (etree.XMLSyntaxError, ValueError):

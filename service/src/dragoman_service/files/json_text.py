@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from dragoman_protocols.errors import BrokenFileError
-from dragoman_protocols.translation import Format
 from dragoman_service.files.document import FileDocument
+from dragoman_service.files.messages import Message, message_document
 from dragoman_service.files.plain import decoded, marked_encoding
 from dragoman_service.files.values import is_language
 
@@ -18,6 +19,14 @@ SIGN = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]')
 
 LOCALE = "@@locale"
 """Source: https://github.com/google/app-resource-bundle/wiki/ApplicationResourceBundleSpecification"""
+
+MESSAGE = frozenset({"message", "defaultMessage"})
+"""Members of an object that is one text. Source: https://developer.chrome.com/docs/extensions/reference/api/i18n,
+https://formatjs.github.io/docs/getting-started/message-extraction"""
+
+LANGUAGES = frozenset({"locale", "lang", "language"})
+TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8}){0,3}")
+"""A language's, as the value of such a member."""
 
 MAX_DEPTH = 100
 
@@ -49,6 +58,7 @@ def _read(content: bytes, locale: str | None) -> FileDocument:
     text = decoded(content, encoding)
     _check(text)
     places, texts = _values(text, locale)
+    only_ascii = text.isascii() and "\\u" in text
 
     def rebuild(translations: Sequence[str]) -> bytes:
         written: list[str] = []
@@ -56,11 +66,14 @@ def _read(content: bytes, locale: str | None) -> FileDocument:
         for (start, end, kept), translation in zip(places, _with_kept(places, translations), strict=True):
             raw = text[start:end]
             same = kept is None and json.loads(raw, strict=False) == translation
-            written += (text[position:start], raw if same else json.dumps(translation, ensure_ascii=False))
+            written += (
+                text[position:start],
+                raw if same else json.dumps(translation, ensure_ascii=only_ascii),
+            )
             position = end
         return "".join([*written, text[position:]]).encode(encoding, "surrogatepass")
 
-    return FileDocument(texts, Format.PLAIN, rebuild)
+    return message_document([Message(value, signs="&") for value in texts], rebuild)
 
 
 Place = tuple[int, int, str | None]
@@ -86,26 +99,56 @@ def _check(text: str) -> None:
             raise BrokenFileError(f"the file is nested more than {MAX_DEPTH} deep")
 
 
+@dataclass
+class _Object:
+    """An object: the key under which it stands, and its own."""
+
+    name: str
+    parent: _Object | None
+    keys: set[str] = field(default_factory=set)
+
+    @property
+    def is_message(self) -> bool:
+        """Whether it is one text and what is said of it, as in a browser extension's messages."""
+        return not MESSAGE.isdisjoint(self.keys)
+
+    def keeps(self, key: str) -> bool:
+        """Whether a value is only said of a text."""
+        if self.is_message and key not in MESSAGE:
+            return True
+        inner: _Object | None = self
+        while inner is not None and not (
+            inner.name == "placeholders" and inner.parent is not None and inner.parent.is_message
+        ):
+            inner = inner.parent
+        return inner is not None
+
+
 def _values(text: str, locale: str | None) -> tuple[list[Place], tuple[str, ...]]:
     """The values to translate or to replace, and the texts of the former."""
-    places: list[Place] = []
-    texts: list[str] = []
+    found_places: list[tuple[Place, _Object, str, str]] = []
+    current = _Object("", None)
     key = ""
     depth = kept_depth = 0
     for found in TOKEN.finditer(text):
-        if found[0] in "{}":
-            depth += 1 if found[0] == "{" else -1
-            if found[0] == "{" and locale is not None and not kept_depth and key.startswith("@"):
+        if found[0] == "{":
+            depth += 1
+            if locale is not None and not kept_depth and key.startswith("@"):
                 kept_depth = depth
-            elif depth < kept_depth:
+            current = _Object(key, current)
+        elif found[0] == "}":
+            depth -= 1
+            if depth < kept_depth:
                 kept_depth = 0
+            key, current = current.name, current.parent or current
         elif found[2] is not None:
             key = json.loads(f'"{found[1]}"', strict=False)
+            current.keys.add(key)
         elif locale is not None and key == LOCALE and depth == 1:
-            places.append((*found.span(), locale.replace("-", "_")))
+            found_places.append(((*found.span(), locale.replace("-", "_")), current, "", ""))
         elif not kept_depth and not (locale is not None and key.startswith("@")) and not key.startswith("$"):
             value = json.loads(f'"{found[1]}"', strict=False)
-            if is_language(value):
-                places.append((*found.span(), None))
-                texts.append(value)
-    return places, tuple(texts)
+            if is_language(value) and not (key.lower() in LANGUAGES and TAG.fullmatch(value)):
+                found_places.append(((*found.span(), None), current, key, value))
+    kept = [each for each in found_places if each[0][2] is not None or not each[1].keeps(each[2])]
+    return [place for place, *_ in kept], tuple(value for place, _, _, value in kept if place[2] is None)

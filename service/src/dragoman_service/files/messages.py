@@ -8,13 +8,14 @@ away and set again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape, unescape
 
 import regex
 
 from dragoman_protocols.translation import Format
+from dragoman_service.files.document import FileDocument
 from dragoman_service.files.values import CONTROL
 from dragoman_service.text.markup import INLINE, OPAQUE
 from dragoman_service.text.placeholder_families import family_pattern
@@ -150,6 +151,19 @@ class Message:
             return f"{text[:at]}({self._sign}{self._letter.upper()}){text[at:]}"
         found = found or regex.search(r"\p{L}", text)
         return text if found is None else text[: found.start()] + self._sign + text[found.start() :]
+
+
+def message_document(messages: Sequence[Message], rebuild: Callable[[Sequence[str]], bytes]) -> FileDocument:
+    """The document of messages; `rebuild` gets what `Message.written` gives for their translations."""
+    return FileDocument(
+        tuple(message.text for message in messages),
+        FORMAT,
+        lambda translations: rebuild(
+            [message.written(text) for message, text in zip(messages, translations, strict=True)]
+        ),
+        splitting_tags=SPLITTING_TAGS,
+        non_splitting_tags=NON_SPLITTING_TAGS,
+    )
 
 
 def _access_key(value: str, signs: str) -> tuple[str, str, str]:

@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 
 from dragoman_protocols.errors import BrokenFileError
-from dragoman_protocols.translation import Format
 from dragoman_service.files.document import FileDocument
+from dragoman_service.files.messages import Message, message_document
 from dragoman_service.files.plain import decoded, marked_encoding
 from dragoman_service.files.values import in_xml, is_language
 from dragoman_system.live_files import LOADER, MAX_DEPTH
@@ -22,6 +22,10 @@ PLAIN = re.compile(r"[^\W\d_](?:[^\n\t:#\[\]{},&*!|>'\"%@`\\?]|:(?=\S)|(?<=\S)[#
 
 WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
 """That YAML takes for other values."""
+
+
+SYMBOL = re.compile(r":(?:[A-Za-z_]\w*[?!]?|\"[^\"]*\"|'[^']*')")
+"""Of Ruby."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,6 @@ def read_yaml_file(content: bytes) -> FileDocument:
         raise BrokenFileError(f"the file is no YAML{f', line {mark.line + 1}' if mark else ''}") from None
     except (ValueError, RecursionError) as error:
         raise BrokenFileError(f"the file is no YAML that can be read: {str(error)[:200]}") from None
-    texts = tuple(value.text for value in values)
 
     def rebuild(translations: Sequence[str]) -> bytes:
         written: list[str] = []
@@ -61,7 +64,7 @@ def read_yaml_file(content: bytes) -> FileDocument:
             position = value.end
         return "".join([*written, text[position:]]).encode(encoding)
 
-    return FileDocument(texts, Format.PLAIN, rebuild)
+    return message_document([Message(value.text) for value in values], rebuild)
 
 
 def _values(text: str) -> Iterator[_Value]:
@@ -88,7 +91,8 @@ def _values(text: str) -> Iterator[_Value]:
             and event.tag in (None, "tag:yaml.org,2002:str", "!")
         ):
             plain = event.style in (None, "")
-            if is_language(event.value) and not (plain and event.value.lower() in WORDS):
+            kept = plain and (event.value.lower() in WORDS or SYMBOL.fullmatch(event.value))
+            if is_language(event.value) and not kept:
                 start = _content_start(event, text)
                 yield _Value(event.value, start, _end(event), event.style or "")
 
@@ -110,9 +114,9 @@ def _content_start(event: Any, text: str) -> int:
 def _written(value: _Value, raw: str, translation: str) -> str:
     """A translation in the style of the source where it can be."""
     if value.style in ("|", ">"):
-        block = _block(raw, translation, value.style)
+        block = _block(raw.replace("\r\n", "\n"), translation, value.style)
         if block is not None:
-            return block
+            return block.replace("\n", "\r\n") if "\r\n" in raw else block
         return json.dumps(translation, ensure_ascii=False) + ("\n" if raw.endswith("\n") else "")
     if value.style == "'" and "\n" not in translation:
         return "'" + translation.replace("'", "''") + "'"

@@ -342,8 +342,8 @@ async def test_marks_of_other_markdown_keep_their_function(
 
 def test_strings_are_escaped_and_captions_keep_their_notes() -> None:
     file = read("a.strings", DOCUMENTS["app.strings"][0], "de")
-    assert file.texts == ('Some "text" here', "Line\nbreak %@")
-    assert b'"Ein \\"Text\\"\\n\\\\";' in file.rebuild(['Ein "Text"\n\\', "b"])
+    assert file.texts == ('Some "text" here', 'Line<br id="0"/>break %@')
+    assert b'"Ein \\"Text\\"\\n\\\\";' in file.rebuild(['Ein "Text"\n\\', file.texts[1]])
     assert read("a.vtt", DOCUMENTS["captions.vtt"][0], "de").texts == (
         "<v Anna>Hello &amp; welcome, all of you.",
         'One <c classes="loud">speaker</c>.',

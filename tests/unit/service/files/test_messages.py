@@ -1,0 +1,130 @@
+"""Localization files of programs: structure, code and metadata stay, texts are translated."""
+
+from difflib import ndiff
+from pathlib import Path
+
+import pytest
+from tests.unit.service.files.test_documents import translated
+
+from dragoman_service.files.kinds import read
+from dragoman_service.files.values import is_language
+
+CASES = Path(__file__).parent / "cases"
+RESX = [
+    "<value>E&amp;XIT</value>",
+    "<value>&amp;FILE</value>",
+    "<value>P&amp;RINT...</value>",
+    "<value>YES/NO</value><comment>Shown in a list</comment>",
+    "<value>LINE ONE",
+    "LINE TWO {0:N2}</value>",
+    "<value>TYPED STRING HERE</value>",
+    "<value>TEXT FILES (*.txt)|*.txt|ALL FILES (*.*)|*.*</value>",
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "added"),
+    [
+        ("Form.resx", RESX),
+        ("Form2.resx", RESX),
+        ("Form3.resx", RESX),
+        ("nl.json", ['{"a": "LINE ONE.\\nLINE TWO."}']),
+        (
+            "tags.json",
+            [
+                '"THE <b>CAT</b> SLEEPS."',
+                '"THE <a href=\\"https://x.example/the-cat\\" title=\\"The farmer\\">CAT</a> SLEEPS."',
+                '"THE <0>CAT</0> SLEEPS."',
+                '"THE &lt;b&gt;CAT&lt;/b&gt; SLEEPS &amp; EATS."',
+            ],
+        ),
+        (
+            "messages.json",
+            [
+                '"CAT FINDER", "description": "The name of the extension, shown in the store"',
+                '"HELLO $USER$, YOU HAVE $COUNT$ CATS"',
+            ],
+        ),
+        (
+            "i18n.json",
+            [
+                'SEE $t(common.help) OR $t(item, {\\"count\\": 3}) NOW',
+                "READ @:common.terms OR @.lower:common.name NOW",
+                "MAIL {'@'} HOME",
+                '"unit": "YES/NO", "menu": "E&XIT", "amp": "DRAG&DROP", "on": "ON/OFF", "slash": "AND/OR"',
+                '"ver": "v1.2", "key": "icon.open"',
+                "CAF\\u00c9",
+                "{{value, number(minimumFractionDigits: 2)}}",
+                '"locale": "en"',
+                "%(count)d OF %s, 100%",
+                "%1$@ HAS %2$lld ITEMS, %#@files@",
+                "SET ${HOME} AND $HOME FIRST",
+            ],
+        ),
+        ("octal.strings", ['"CAF\\351 \\u00e9 NOW"']),
+        ("unq.strings", ['key1 = "VALUE";', '"TWO WORDS"']),
+        (
+            "cdata.xml",
+            [
+                "<![CDATA[THE <b>CAT</b> SLEEPS.]]>",
+                "THE &lt;b&gt;CAT&lt;/b&gt; SLEEPS.",
+                """<![CDATA[BY CONTINUING YOU ACCEPT OUR <a href="%1$s">TERMS</a> AND <a href='%2$s'>PRIVACY</a>]]>""",
+                "THE CAT SLEEPS.\\nTHE FARMER LIKES FISH.",
+                '"  SPACED  "',
+                'example="Al">%1$s</xliff:g>!',
+            ],
+        ),
+    ],
+)
+async def test_only_texts_change(name: str, added: list[str]) -> None:
+    content = (CASES / name).read_bytes()
+    file = read(name, content, "de")
+    assert file.rebuild(file.texts) == content
+    back = await translated(file)
+    lines = [
+        line[2:] for line in ndiff(content.decode().split("\n"), back.decode().split("\n")) if line[0] == "+"
+    ]
+    whole = "\n".join(lines)
+    assert [part for part in added if part not in whole] == []
+    assert back.count(b"\r\n") == content.count(b"\r\n")
+    assert content.startswith(b"\xef\xbb\xbf") == back.startswith(b"\xef\xbb\xbf")
+
+
+@pytest.mark.parametrize("name", ["rails.yml", "crlf.yaml", "nobom.strings", "loc.strings", "dita.xml"])
+def test_what_is_not_translated_comes_back_byte_for_byte(name: str) -> None:
+    content = (CASES / name).read_bytes()
+    file = read(name, content, "de")
+    assert file.texts
+    assert name == "dita.xml" or file.rebuild(file.texts) == content
+
+
+async def test_symbols_and_formats_of_dates_stay() -> None:
+    back = (await translated(read("rails.yml", (CASES / "rails.yml").read_bytes(), "de"))).decode()
+    kept = (
+        "- :year",
+        '"%B %d, %Y"',
+        '"%a, %d %b %Y %H:%M:%S %z"',
+        '"%u%n"',
+        ':"errors.format"',
+        '"%{attribute} %{message}"',
+    )
+    assert [part for part in kept if part not in back] == []
+    assert "day_names: [SUNDAY, MONDAY]" in back
+
+
+async def test_every_line_of_yaml_ends_as_before() -> None:
+    back = await translated(read("crlf.yaml", (CASES / "crlf.yaml").read_bytes(), "de"))
+    assert back.count(b"\n") == back.count(b"\r\n")
+    assert b"o: :symbol\r\n" in back
+
+
+@pytest.mark.parametrize(
+    "value", ["Yes/No", "On/Off", "and/or", "he/she", "E&xit", "&Open...", "Username:Password"]
+)
+def test_short_texts_of_programs_are_language(value: str) -> None:
+    assert is_language(value)
+
+
+@pytest.mark.parametrize("value", ["Europe/Paris", "text/html", "img/bg", "%B %d, %Y", "%u%n", "a&b=c"])
+def test_code_is_none(value: str) -> None:
+    assert not is_language(value)
