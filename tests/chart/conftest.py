@@ -147,5 +147,11 @@ def render_upgrade() -> Callable[..., Rendered]:
 
 @pytest.fixture
 def render_as() -> Callable[..., Rendered]:
-    """The same for a release and a namespace of this name."""
-    return lambda name, /, **values: template(CHART, values, release=name, namespace=name)
+    """The same in a namespace of this name."""
+    return lambda name, /, **values: template(CHART, values, namespace=name)
+
+
+@pytest.fixture
+def render_release() -> Callable[..., Rendered]:
+    """The same for a release of this name."""
+    return lambda name, /, **values: template(CHART, values, release=name)

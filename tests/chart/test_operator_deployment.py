@@ -112,6 +112,7 @@ def test_pod_runs_restricted(render):
         "runAsNonRoot": True,
         "runAsUser": 65532,
         "runAsGroup": 65532,
+        "fsGroup": 65532,
         "seccompProfile": {"type": "RuntimeDefault"},
     }
     assert rendered.container["securityContext"] == {

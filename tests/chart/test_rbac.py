@@ -200,7 +200,50 @@ def test_users_roles_take_translation_deployments_in(render):
             ("dragoman.io", TD): {"create", "update", "patch", "delete", "deletecollection"},
             ("dragoman.io", f"{TD}/scale"): {"update", "patch"},
         },
+        "admin": {
+            ("dragoman.io", f"{TD}/status"): {"patch"},
+            ("dragoman.io", f"{TD}/finalizers"): {"update"},
+        },
     }
+
+
+WRITE = {"create", "delete", "deletecollection", "patch", "update"}
+ADMIN = {
+    **{("", name): READ | WRITE for name in ("services", "serviceaccounts", "secrets", "pods", "events")},
+    **{("apps", name): READ | WRITE for name in ("deployments", "replicasets")},
+    ("policy", "poddisruptionbudgets"): READ | WRITE,
+    ("networking.k8s.io", "networkpolicies"): READ | WRITE,
+    ("autoscaling", "horizontalpodautoscalers"): READ | WRITE,
+    ("coordination.k8s.io", "leases"): READ | WRITE,
+    ("discovery.k8s.io", "endpointslices"): READ,
+}
+"""Of Kubernetes' role admin, what matters here.
+
+Source: https://github.com/kubernetes/kubernetes/blob/v1.34.0/plugin/pkg/auth/authorizer/rbac/bootstrappolicy/testdata/cluster-roles.yaml
+"""
+
+
+def test_an_admin_of_a_namespace_can_install_into_it(render):
+    """Nobody may grant what they do not have themselves, and such an admin has nothing outside of the namespace."""
+    held = dict(ADMIN)
+    for role in render().all("ClusterRole"):
+        if any("aggregate-to-" in label for label in role["metadata"]["labels"]):
+            for resource, verbs in verbs_by_resource(role["rules"]).items():
+                held[resource] = held.get(resource, set()) | verbs
+    rendered = render(
+        watchNamespaces=["dragoman-system"],
+        crds={"install": False},
+        rbac={"userRoles": False, "patchPods": True},
+        prometheus={"readSecrets": True},
+        router={"enabled": True},
+    )
+    assert {item["metadata"]["namespace"] for item in rendered.objects} == {"dragoman-system"}
+    for role in rendered.all("Role"):
+        rules = [
+            {name: value for name, value in rule.items() if name != "resourceNames"} for rule in role["rules"]
+        ]
+        for resource, verbs in verbs_by_resource(rules).items():
+            assert verbs <= held[resource], resource
 
 
 def test_roles_can_be_left_to_someone_else(render):

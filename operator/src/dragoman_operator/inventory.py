@@ -60,7 +60,7 @@ def inventory(documents: Iterable[Mapping[str, Any]]) -> list[str]:
     objects = [parse(_named(document)) for document in documents if document.get("kind") == KIND]
     models = set()
     for td in objects:
-        images.add(Defaults(**engines).image(td))
+        images.add(Defaults(cuda=engines["cuda"], cpu=engines["cpu"]).image(td))
         scheme, _, reference = td.spec.model.uri.partition("://")
         if scheme == "oci":
             images.add(reference)

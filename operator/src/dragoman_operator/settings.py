@@ -105,6 +105,13 @@ class Settings(CommandSettings):
     prometheus_token_file: Path | None = Field(
         None, description="File with the bearer token for --prometheus-url, read for each request."
     )
+    prometheus_headers: dict[str, str] = Field(
+        {},
+        description=(
+            "JSON object with headers of requests to --prometheus-url, such as the tenant of Mimir: "
+            '{"X-Scope-OrgID": "translation"}. KEDA sends them, too.'
+        ),
+    )
     request_timeout_s: float = Field(
         15, gt=0, le=300, description="Maximum seconds for a request to the Kubernetes API server."
     )

@@ -56,6 +56,19 @@ SOURCES: list[dict[str, Any]] = [
     {"keda": {"enabled": True}, "prometheus": {"readSecrets": True}, "rbac": {"patchPods": True}},
     {"monitoring": {"enabled": True, "labels": {"release": "prometheus"}}},
 ]
+ADDED: dict[str, Any] = {
+    "extraEnv": [{"name": "A", "value": "1"}, {"name": "NO_PROXY", "value": "*"}],
+    "extraVolumes": [{"name": "more", "emptyDir": {"sizeLimit": "1Mi"}}],
+    "extraVolumeMounts": [{"name": "more", "mountPath": "/more"}],
+    "topologySpreadConstraints": [
+        {
+            "maxSkew": 1,
+            "topologyKey": "topology.kubernetes.io/zone",
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": {"matchLabels": {"a": "b"}},
+        }
+    ],
+}
 SIZES: list[dict[str, Any]] = [
     {},
     {
@@ -69,6 +82,23 @@ SIZES: list[dict[str, Any]] = [
         "nodeSelector": {"a": "b"},
         "tolerations": [{"key": "a", "operator": "Exists"}],
         "affinity": {"nodeAffinity": {}},
+        **ADDED,
+        "podSecurityContext": None,
+        "caBundle": {"configMap": "company-ca"},
+        "proxy": {"https": "http://proxy:3128", "noProxy": [".example.org"]},
+        "router": {
+            **ADDED,
+            "priorityClassName": "system-cluster-critical",
+            "service": {
+                "nodePort": 30080,
+                "loadBalancerClass": "example.org/lb",
+                "loadBalancerSourceRanges": ["198.51.100.0/24"],
+                "externalTrafficPolicy": "Local",
+                "ipFamilyPolicy": "SingleStack",
+                "ipFamilies": ["IPv4"],
+                "type": "LoadBalancer",
+            },
+        },
     },
     {
         "crds": {"install": False},

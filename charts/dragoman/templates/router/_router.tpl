@@ -4,7 +4,7 @@
 
 {{- define "dragoman.router.image" -}}
 {{- with .Values.router.image -}}
-{{- include "dragoman.image" (list .repository .tag $.Chart.AppVersion .digest) -}}
+{{- include "dragoman.image" (list $ .repository .tag $.Chart.AppVersion .digest) -}}
 {{- end -}}
 {{- end -}}
 

@@ -102,7 +102,9 @@ def assembled(
             autoscaler.scale_from_zero(key)
 
     load = Routers(http, scale_from_zero)
-    prometheus = PrometheusServers(kube, http, settings.prometheus_url, settings.prometheus_token, timeout_s)
+    prometheus = PrometheusServers(
+        kube, http, settings.prometheus_url, settings.prometheus_token, timeout_s, settings.prometheus_headers
+    )
     autoscaler = Autoscaler(prometheus, load, queue.add, interval_s)
     tuner = Tuner(queue.add, interval_s)
     ticker = Ticker(
@@ -121,7 +123,13 @@ def assembled(
     costs = DeletionCosts(kube, http, MAX_SCRAPE_S, COSTS_OBSERVED_S) if settings.deletion_costs else None
     environment = Environment(
         mirror=mirror,
-        defaults=Defaults(settings.cuda_image, settings.cpu_image, settings.prometheus_url, own_namespace()),
+        defaults=Defaults(
+            settings.cuda_image,
+            settings.cpu_image,
+            settings.prometheus_url,
+            own_namespace(),
+            tuple(settings.prometheus_headers.items()),
+        ),
         autoscaler=autoscaler,
         spec_replicas=SpecReplicas(kube),
         tuner=tuner,

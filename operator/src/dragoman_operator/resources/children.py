@@ -7,7 +7,7 @@ returns one series. Where no engine runs, metrics are not missing: the queries t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,7 @@ class Defaults:
     cpu: str
     prometheus_url: str = ""
     namespace: str = "default"
+    prometheus_headers: tuple[tuple[str, str], ...] = ()
 
     def image(self, td: TranslationDeployment) -> str:
         """The image for `td`."""
@@ -252,14 +253,16 @@ def trigger_authentication(td: TranslationDeployment) -> dict[str, Any] | None:
     )
 
 
-def scaled_object(td: TranslationDeployment, prometheus_url: str) -> dict[str, Any] | None:
+def scaled_object(
+    td: TranslationDeployment, prometheus_url: str, headers: Sequence[tuple[str, str]] = ()
+) -> dict[str, Any] | None:
     """The ScaledObject, in mode KEDA; None otherwise, and without a Prometheus.
 
     Load and KV cache usage are means over the scraped pods, compared as `Value`: a pod that is not scraped counts
     like the others. Both are 0 at zero replicas and while the first one starts. If zero is allowed, requests queued at
     routers scale the deployment from zero.
 
-    `prometheus_url` is the operator's own, for an object that names none.
+    `prometheus_url` is the operator's own, for an object that names none, and `headers` are those of requests to it.
     Source: https://keda.sh/docs/latest/scalers/prometheus/
     """
     scaling = td.spec.autoscaling
@@ -293,6 +296,8 @@ def scaled_object(td: TranslationDeployment, prometheus_url: str) -> dict[str, A
         triggers.append(("AverageValue", queued, concurrency, "0"))
     signed_in = {"authenticationRef": {"name": td.name}} if named and named.token_secret_ref else {}
     mode = {"authModes": "bearer"} if signed_in else {}
+    if headers and not (named and named.url):
+        mode["customHeaders"] = ",".join(f"{name}={value}" for name, value in headers)
     return child(
         SCALED_OBJECT,
         td,

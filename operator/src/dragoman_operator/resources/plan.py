@@ -136,7 +136,7 @@ def desired_children(
         HPA: horizontal_pod_autoscaler(td),
         DEPLOYMENT: deployment(td, target.sized.replicas, target.strategy, target.template),
         TRIGGER_AUTHENTICATION: trigger_authentication(td),
-        SCALED_OBJECT: scaled_object(td, defaults.prometheus_url),
+        SCALED_OBJECT: scaled_object(td, defaults.prometheus_url, defaults.prometheus_headers),
     }
 
 

@@ -43,6 +43,8 @@ class Server(NamedTuple):
 
     url: str
     token: str | None
+    headers: tuple[tuple[str, str], ...] = ()
+    """Further ones of each request."""
 
 
 PodName = tuple[str, str]
@@ -60,6 +62,7 @@ class PrometheusServers:
         url: The operator's own Prometheus; may be empty. Credentials before an ``@`` are sent and never shown.
         token: Reads its bearer token; None without authentication.
         timeout_s: Timeout of a query. Shorter than a tick.
+        headers: Of requests to the operator's own Prometheus, such as a tenant's.
     """
 
     def __init__(
@@ -69,12 +72,14 @@ class PrometheusServers:
         url: str,
         token: Callable[[], str | None],
         timeout_s: float,
+        headers: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._kube = kube
         self._http = http
         self._own_url = url
         self._own_token = token
+        self._own_headers = tuple((headers or {}).items())
         self._timeout_s = timeout_s
         self._clock = clock
         self._namespaces: dict[str, set[str]] = {}
@@ -112,7 +117,7 @@ class PrometheusServers:
                 token = await self._token(namespace, chosen.token_secret_ref)
         except (MetricsError, ValueError, OSError) as error:
             return Scrape(failure=f"{redacted(url)}: {error}")
-        server = Server(url, token)
+        server = Server(url, token, self._own_headers if chosen.url is None else ())
         if server not in self._queries:
             namespaces = self._namespaces.get(url, set()) | {namespace}
             self._queries[server] = asyncio.create_task(self._query(server, namespaces))
@@ -140,7 +145,10 @@ class PrometheusServers:
         async with self._http.post(
             f"{server.url.rstrip('/')}/api/v1/query",
             data={"query": promql},
-            headers={"Authorization": f"Bearer {server.token}"} if server.token else {},
+            headers={
+                **dict(server.headers),
+                **({"Authorization": f"Bearer {server.token}"} if server.token else {}),
+            },
             allow_redirects=False,
         ) as response:
             return _data(response.status, await read_body(response, MAX_RESPONSE_BYTES))

@@ -103,6 +103,15 @@ def test_keda_signs_in_with_the_same_secret() -> None:
     assert trigger["metadata"]["serverAddress"] == "http://mine:9090"
 
 
+@pytest.mark.parametrize(
+    ("named", "sent"), [({}, "X-Scope-OrgID=mt,X-Other=1"), ({"url": "http://mine:9090"}, None)], ids=str
+)
+def test_keda_sends_the_headers_of_the_operators_prometheus(named: dict[str, str], sent: str | None) -> None:
+    td = make_td(autoscaling=scaling("KEDA", prometheus=named))
+    made = scaled_object(td, "http://own:9090", (("X-Scope-OrgID", "mt"), ("X-Other", "1"))) or {}
+    assert {each["metadata"].get("customHeaders") for each in made["spec"]["triggers"]} == {sent}
+
+
 def engines() -> dict[str, float]:
     """Two pods, and a namesake elsewhere."""
     series: dict[str, float] = {}

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import json
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import pytest
@@ -119,6 +119,22 @@ async def test_prometheus_is_queried_once_for_all(http: aiohttp.ClientSession) -
     assert (sample.at, sample.running, sample.waiting) == (50.0, 2, 9)
     assert 'namespace="default", pod="b"' in first.problems["b"]
     assert first.failure is None
+
+
+async def test_only_the_operators_own_prometheus_gets_its_headers(http: aiohttp.ClientSession) -> None:
+    tenants = []
+
+    async def answer(request: web.Request) -> web.Response:
+        tenants.append(request.headers.get("X-Scope-OrgID"))
+        return web.json_response(RESPONSE)
+
+    url = f"http://{NET}.2.1:9090/prom"
+    source = PrometheusServers(cast(Any, None), http, url, lambda: None, 2.0, {"X-Scope-OrgID": "mt"})
+    async with prometheus(answer):
+        for chosen in (OWN, PrometheusSource(url=url)):
+            source.begin([("default", chosen)])
+            assert (await source.read("default", chosen, [])).failure is None
+    assert tenants == ["mt", None]
 
 
 async def test_a_prometheus_learns_of_no_namespaces_but_of_those_that_name_it(
