@@ -1,6 +1,6 @@
 """The content of an XML element, text with elements in it, as text with tags, and the way back.
 
-Elements with text to translate are `<g id="…">text</g>`, all others `<x id="…"/>`.
+Elements with text to translate are `<g id="…">text</g>`, all others `<x id="…"/>`, and line breaks `<br/>`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from html import escape
 
 from lxml import etree
 
+from dragoman_service.files.line_breaks import LineBreaks
 from dragoman_service.files.values import in_xml
 
 Change = Callable[[str], str]
@@ -43,7 +44,8 @@ class Inline:
         )
         self._shown, self._stored = shown, stored
         self._inner: list[etree._Element] = []
-        self.text = self._written(element)
+        self._breaks = LineBreaks(self._written(element))
+        self.text = self._breaks.text
         """With tags; the characters that XML reserves are escaped."""
 
     def fill(self, element: etree._Element, translation: str) -> bool:
@@ -52,8 +54,11 @@ class Inline:
         Returns:
             False where tags were lost, doubled or invented: the element is left empty then.
         """
+        whole = self._breaks.put_back(translation)
+        if whole is None:
+            return False
         try:
-            tree = etree.fromstring(f"<p>{translation}</p>", etree.XMLParser(resolve_entities=False))
+            tree = etree.fromstring(f"<p>{whole}</p>", etree.XMLParser(resolve_entities=False))
         except (etree.XMLSyntaxError, ValueError):
             return False
         found = sorted((str(node.tag), node.get("id") or "") for node in tree.iterdescendants())

@@ -15,6 +15,7 @@ from html import escape
 from lxml import etree
 
 from dragoman_protocols.errors import BrokenFileError
+from dragoman_service.files.line_breaks import LineBreaks
 from dragoman_service.files.runs import (
     Box,
     Fixed,
@@ -49,6 +50,7 @@ class Paragraph:
     pieces: Sequence[Piece]
     after: Sequence[Piece]
     _marked: list[Piece] = field(default_factory=list)
+    _breaks: LineBreaks | None = None
 
     @property
     def plain(self) -> str:
@@ -66,7 +68,11 @@ class Paragraph:
         """As text with tags; characters that XML reserves are escaped."""
         self._marked = []
         common = self._common()
-        return "".join(self._write(piece, common) for piece in self.pieces)
+        written = "".join(self._write(piece, common) for piece in self.pieces)
+        if SPREADSHEET not in self.element.tag:
+            return written
+        self._breaks = LineBreaks(written, escapes=True)
+        return self._breaks.text
 
     def replace(self, translation: str) -> bool:
         """Replace the text by a translation of `written`.
@@ -74,8 +80,11 @@ class Paragraph:
         Returns:
             False where tags were lost, doubled or invented: nothing is changed then.
         """
+        whole = self._breaks.put_back(translation) if self._breaks else translation
+        if whole is None:
+            return False
         try:
-            tree = etree.fromstring(f"<p>{translation}</p>", etree.XMLParser(resolve_entities=False))
+            tree = etree.fromstring(f"<p>{whole}</p>", etree.XMLParser(resolve_entities=False))
         except (etree.XMLSyntaxError, ValueError):
             return False
         if not self._kept(tree):
@@ -162,15 +171,19 @@ class PlainText:
     def __init__(self, element: etree._Element) -> None:
         self._element = element
         self.plain: str = element.text or ""
+        self._breaks = LineBreaks(escape(self.plain, quote=False), escapes=SPREADSHEET in element.tag)
 
     def written(self) -> str:
-        """As text without tags; characters that XML reserves are escaped."""
-        return escape(self.plain, quote=False)
+        """With tags for line breaks alone; characters that XML reserves are escaped."""
+        return self._breaks.text
 
     def replace(self, translation: str) -> bool:
-        """Replace the text by a translation of `written`; False where that is not well-formed."""
+        """Replace the text by a translation of `written`; False where that is not well-formed, or lost line breaks."""
+        whole = self._breaks.put_back(translation)
+        if whole is None:
+            return False
         try:
-            tree = etree.fromstring(f"<p>{translation}</p>", etree.XMLParser(resolve_entities=False))
+            tree = etree.fromstring(f"<p>{whole}</p>", etree.XMLParser(resolve_entities=False))
         except (etree.XMLSyntaxError, ValueError):
             return False
         self._element.text = in_xml("".join(tree.itertext()))

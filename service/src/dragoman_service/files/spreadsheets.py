@@ -16,6 +16,7 @@ from dragoman_protocols.errors import BrokenFileError
 from dragoman_protocols.translation import Format
 from dragoman_service.files.archives import Archive, parsed
 from dragoman_service.files.document import MAX_TEXTS, FileDocument
+from dragoman_service.files.line_breaks import SPLITTING_TAGS
 from dragoman_service.files.office import NO_DOCUMENT, SHARED_KINDS, texts_in
 from dragoman_service.files.packages import MAX_TEXT_BYTES, check_size, left_parts, office_parts
 from dragoman_service.files.paragraphs import Paragraph, PlainText, check_copies, paragraph_of
@@ -57,7 +58,12 @@ def read_excel(content: bytes) -> FileDocument:
         return archive.replacing(roots)
 
     return FileDocument(
-        texts, Format.XML, rebuild, non_splitting_tags=frozenset({"g", "x"}), left=left_parts(archive)
+        texts,
+        Format.XML,
+        rebuild,
+        splitting_tags=SPLITTING_TAGS,
+        non_splitting_tags=frozenset({"g", "x"}),
+        left=left_parts(archive),
     )
 
 

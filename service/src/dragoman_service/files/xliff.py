@@ -14,6 +14,7 @@ from dragoman_protocols.translation import Format
 from dragoman_service.files.archives import parsed
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.inline import Inline
+from dragoman_service.files.line_breaks import SPLITTING_TAGS
 from dragoman_service.files.xml_text import serialized_tree
 
 ONE = "urn:oasis:names:tc:xliff:document:1."
@@ -55,7 +56,9 @@ def read_xliff(content: bytes, target_lang: str) -> FileDocument:
         return serialized_tree(root)
 
     texts = tuple(unit.inline.text for unit in units)
-    return FileDocument(texts, Format.XML, rebuild, non_splitting_tags=frozenset({"g", "x"}))
+    return FileDocument(
+        texts, Format.XML, rebuild, splitting_tags=SPLITTING_TAGS, non_splitting_tags=frozenset({"g", "x"})
+    )
 
 
 class _Unit:

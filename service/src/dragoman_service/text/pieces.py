@@ -6,6 +6,7 @@ import html as html_entities
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain
 
 import regex
 
@@ -69,6 +70,9 @@ def _role_of(found: regex.Match[str]) -> Role:
     return Role.OPEN if found["alone"] is None else Role.ALONE
 
 
+BREAKS = regex.compile(r" *+[\t\n\f\r][ \t\n\f\r]*+")
+"""What HTML shows as one blank."""
+
 ENTITY = regex.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z_:][\w.:\-]{0,63}+);")
 
 SIGN = regex.compile(rf"{ENTITY.pattern}|[{regex.escape(''.join(sorted(RESERVED)))}]")
@@ -120,8 +124,27 @@ def markup_pieces(raw: str, *, html: bool) -> list[Piece]:
     pieces: list[Piece] = []
     for piece in _placeholder_pieces(raw):
         for part in [piece] if piece.role else _around(piece.raw, MARKER, "marker"):
-            pieces += [part] if part.role else _entity_pieces(part.raw, html)
+            pieces += (
+                [part]
+                if part.role
+                else chain.from_iterable(map(_without_breaks, _entity_pieces(part.raw, html)))
+            )
     return pieces
+
+
+def _without_breaks(piece: Piece) -> Iterator[Piece]:
+    """A line break in markup is a blank to a reader, and so to the model."""
+    if piece.kind != "text" or BREAKS.search(piece.raw) is None:
+        yield piece
+        return
+    position = 0
+    for found in BREAKS.finditer(piece.raw):
+        if found.start() > position:
+            yield piece.part(position, found.start())
+        yield Piece(" ", found[0], None, "blank")
+        position = found.end()
+    if position < len(piece.raw):
+        yield piece.part(position)
 
 
 def trimmed(run: Sequence[Piece]) -> tuple[list[Piece], list[Piece], list[Piece]]:
