@@ -24,8 +24,13 @@ from dragoman_service.text.markup import unescaped
 TIMES = re.compile(r"\s*\d{1,3}:\d{1,2}:\d{1,2}[,.]\d{1,3}\s*-->\s*\d{1,3}:\d{1,2}:\d{1,2}[,.]\d{1,3}.*")
 VTT_TIMES = re.compile(r"\s*(?:\d{2,4}:)?\d{2}:\d{2}\.\d{3}\s+-->\s+(?:\d{2,4}:)?\d{2}:\d{2}\.\d{3}.*")
 TAG = re.compile(r"(</?(?:i|b|u|s|font(?:\s[^<>]*)?)>)", re.IGNORECASE)
-POSITION = re.compile(r"\{\\[^{}]*\}")
-"""Where a player shows a cue, as in `{\\an8}`."""
+POSITION = re.compile(r"(?:\{\\[^{}]*\})+")
+"""Where and how a player shows a cue, as in `{\\an8}{\\i1}`."""
+STYLE = re.compile(r"\{(\\[^{}\n]*)\}")
+HTML_STYLE = re.compile(r'<img style="([^"]*)">')
+"""How a player shows what follows, as in `{\\i1}`; an element without an end on the way."""
+
+NUMBER = re.compile(r"\s*\d{1,9}\s*")
 
 SPEAKER = re.compile(r"(?:</?[a-z][^<>]*>|\s)*[-–—]\s*", re.IGNORECASE)
 """How a line of another speaker begins."""
@@ -105,7 +110,9 @@ def _read(content: bytes, kind: _Kind) -> FileDocument:
 
     def rebuild(translations: Sequence[str]) -> bytes:
         translated_lines: list[str | None] = list(spoken)
-        for group, translation in zip(groups, translations, strict=True):
+        for group, source, translation in zip(groups, texts, translations, strict=True):
+            if translation == source:
+                continue
             lines = _wrapped(
                 kind.from_html(SPACES.sub(_without_break, translation)), group.after - group.first, kind.tag
             )
@@ -133,6 +140,8 @@ def _groups(lines: Sequence[str], kind: _Kind) -> list[_Group]:
             )
             continues = False
             continue
+        if NUMBER.fullmatch(line) and index + 1 < len(lines) and kind.times.fullmatch(lines[index + 1]):
+            in_cue = continues = False
         if not in_cue:
             continue
         if continues and not SPEAKER.match(line) and not VOICE.match(line):
@@ -169,13 +178,19 @@ def _without_break(blank: re.Match[str]) -> str:
 
 def _as_html(text: str) -> str:
     """Escape all but tags."""
+    return "".join(part if index % 2 else _with_styles(part) for index, part in enumerate(TAG.split(text)))
+
+
+def _with_styles(text: str) -> str:
     return "".join(
-        part if index % 2 else html.escape(part, quote=False) for index, part in enumerate(TAG.split(text))
+        f'<img style="{html.escape(part)}">' if index % 2 else html.escape(part, quote=False)
+        for index, part in enumerate(STYLE.split(text))
     )
 
 
 def _from_html(text: str) -> str:
     """The way back."""
+    text = HTML_STYLE.sub(r"{\1}", text)
     return "".join(part if index % 2 else unescaped(part) for index, part in enumerate(TAG.split(text)))
 
 

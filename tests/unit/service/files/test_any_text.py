@@ -85,7 +85,7 @@ def test_yaml(frame: str, translation: str) -> None:
 @given(translations)
 def test_others(translation: str) -> None:
     assert json.loads(rebuilt("a.json", '{"a": "some text"}', escape(translation))) == {"a": translation}
-    table = rebuilt("a.csv", "1,some text\n", translation)
+    table = rebuilt("a.csv", "1,some text\n", escape(translation))
     assert list(csv.reader(io.StringIO(table, newline=""))) == [["1", translation]]
     assert (
         polib.pofile(rebuilt("a.po", 'msgid "some text"\nmsgstr ""\n', escape(translation)) + "\n")[0].msgstr

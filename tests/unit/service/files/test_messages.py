@@ -74,6 +74,29 @@ RESX = [
                 'example="Al">%1$s</xliff:g>!',
             ],
         ),
+        ("mixq.csv", ["ID,TEXT,NOTE", '1,HELLO WORLD,"FIRST, NOTE"', '2,"BYE",']),
+        ("onecol.csv", ["HELLO, WORLD", "THE CAT, THE DOG", "GOOD NIGHT, ALL"]),
+        (
+            "semi.csv",
+            [
+                'A;"HELLO, WORLD; AGAIN";=IF(A1>3, "yes", "no")',
+                'LINES";"=HYPERLINK(""https://x.example"",""Open the page"")"',
+                '"C";"HE SAID ""HI""";=A1&" cats"',
+            ],
+        ),
+        ("q.tsv", ["NAME\tTEXT", 'X\t"UNBALANCED QUOTE INCH 5" WIDE']),
+        ("noblank.srt", ["FISH AND BREAD", "THE CAT SLEEPS."]),
+        (
+            "a.srt",
+            [
+                "{\\an8}{\\i1}HELLO THERE,{\\i0} MY FRIEND",
+                "{\\c&H0000FF&}COLOUR",
+                "- IT SLEEPS.",
+                "BEFORE ME",
+            ],
+        ),
+        ("crlf.srt", ["{\\an8}{\\i1}HELLO THERE,{\\i0} MY FRIEND\r", "{\\c&H0000FF&}COLOUR"]),
+        ("a.vtt", ["<v.loud Anna Lee>HELLO &amp; GOOD <i>DAY</i>,", "- ANOTHER"]),
     ],
 )
 async def test_only_texts_change(name: str, added: list[str]) -> None:
@@ -90,7 +113,9 @@ async def test_only_texts_change(name: str, added: list[str]) -> None:
     assert content.startswith(b"\xef\xbb\xbf") == back.startswith(b"\xef\xbb\xbf")
 
 
-@pytest.mark.parametrize("name", ["rails.yml", "crlf.yaml", "nobom.strings", "loc.strings", "dita.xml"])
+@pytest.mark.parametrize(
+    "name", ["rails.yml", "crlf.yaml", "nobom.strings", "loc.strings", "u16.csv", "dita.xml"]
+)
 def test_what_is_not_translated_comes_back_byte_for_byte(name: str) -> None:
     content = (CASES / name).read_bytes()
     file = read(name, content, "de")
