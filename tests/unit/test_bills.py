@@ -4,6 +4,7 @@ import importlib.util
 import json
 import subprocess
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from packaging.requirements import Requirement
@@ -34,7 +35,7 @@ def locked(image: str) -> dict[str, bool]:
         for line in filter(None, (line.partition("#")[0].strip() for line in text.splitlines())):
             required = Requirement(line.partition(" --hash")[0])
             (pin,) = required.specifier
-            found[f"pkg:pypi/{canonicalize_name(required.name)}@{pin.version}"] = "--hash" in line
+            found[f"pkg:pypi/{canonicalize_name(required.name)}@{quote(pin.version)}"] = "--hash" in line
     return found
 
 
