@@ -103,6 +103,22 @@ class TestBuiltIns:
         assert spec == {"restartPolicy": "Always", "terminationGracePeriodSeconds": 30}
         assert server.call("APPLY", path, deployment(), fieldManager="us") == made
 
+    def test_scale_is_applied_as_the_owner_of_replicas(self, server: Server, namespace: str) -> None:
+        path = f"/apis/apps/v1/namespaces/{namespace}/deployments/web"
+        server.call("APPLY", path, deployment(), fieldManager="us")
+        server.call("MERGE", f"{path}/scale", {"spec": {"replicas": 5}}, fieldManager="kubectl")
+        scale: dict[str, Any] = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web"}}
+        scale["spec"] = {"replicas": 7}
+        refused = server.refused(409, "APPLY", f"{path}/scale", scale, fieldManager="scaler")
+        assert 'conflict with "kubectl" with subresource "scale"' in refused["message"]
+        made = server.call("APPLY", f"{path}/scale", scale, fieldManager="scaler", force="true")
+        assert (made["kind"], made["spec"]) == ("Scale", {"replicas": 7})
+        found = server.call("GET", path)
+        assert found["spec"]["replicas"] == 7
+        (entry,) = [one for one in found["metadata"]["managedFields"] if one["manager"] == "scaler"]
+        assert (entry["operation"], entry["subresource"]) == ("Apply", "scale")
+        assert entry["fieldsV1"] == {"f:spec": {"f:replicas": {}}}
+
     def test_apply_conflicts_prunes_and_forces(self, server: Server, namespace: str) -> None:
         path = f"/apis/apps/v1/namespaces/{namespace}/deployments/web"
         server.call("APPLY", path, deployment(minReadySeconds=3), fieldManager="us")

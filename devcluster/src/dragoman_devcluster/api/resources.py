@@ -133,14 +133,17 @@ class Resources:
         obj = self._admission.decode(kind, sent, strict=options.is_strict)
         return self._replace(target, live, obj, options, Manager(manager, "Update", target.subresource))
 
-    def apply(self, target: Target, body: Json, options: Options) -> Answer:
-        """Server-side apply: create the object, or merge into it what this manager applies."""
+    def apply(self, target: Target, body: Json, options: Options, written_through: str = "") -> Answer:
+        """Server-side apply: create the object, or merge into it what this manager applies.
+
+        `written_through` names a subresource other than the status.
+        """
         kind = target.kind
         if not options.field_manager:
             cause = Cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager")
             raise invalid("meta.k8s.io", "PatchOptions", "", [cause])
         sent = self._admission.decode_apply(kind, body, target)
-        manager = Manager(options.field_manager, "Apply", target.subresource)
+        manager = Manager(options.field_manager, "Apply", written_through or target.subresource)
         live = self.store.get(kind.key(target.namespace, target.name))
         if live is None:
             if target.subresource:

@@ -62,6 +62,24 @@ def scaled(kind: Kind, obj: Object, scale: Json) -> Object:
     return result
 
 
+def applied_scale(kind: Kind, obj: Object, scale: Json) -> Object:
+    """The object's fields that a server-side apply of its Scale sets; ApiError (BadRequest) if it is no Scale."""
+    found = (get(scale, "apiVersion"), get(scale, "kind"))
+    if found != ("autoscaling/v1", "Scale"):
+        raise ApiError("BadRequest", f"the object is a {found[0]} {found[1]}, not an autoscaling/v1 Scale")
+    if get(scale, "metadata", "managedFields"):
+        raise ApiError("BadRequest", "metadata.managedFields must be nil")
+    meta = obj["metadata"]
+    result: Object = {
+        "apiVersion": kind.api_version,
+        "kind": kind.name,
+        "metadata": {name: meta[name] for name in ("name", "namespace") if name in meta},
+    }
+    if get(scale, "spec", "replicas") is None:
+        return result
+    return scaled(kind, result, scale)
+
+
 class Subresources:
     """Serves subresources over the verbs on objects. `token` is the one that every client uses."""
 
@@ -82,6 +100,14 @@ class Subresources:
     ) -> Answer:
         """Replace or patch (by the media type) the Scale of an object, which changes its replicas."""
         live = self._resources.read(target)
+        if media_type == patches.APPLY_PATCH:
+            answer = self._resources.apply(
+                replace(target, subresource=""),
+                applied_scale(target.kind, live, body),
+                options,
+                written_through="scale",
+            )
+            return Answer(scale_of(target.kind, answer.body), answer.code)
         current = scale_of(target.kind, live)
         if media_type == patches.JSON_PATCH:
             wanted = patches.json_patch(current, body)
@@ -90,7 +116,9 @@ class Subresources:
         elif media_type in ("application/json", ""):
             wanted = body
         else:
-            raise ApiError("UnsupportedMediaType", "a scale is patched with a JSON patch or a merge patch")
+            raise ApiError(
+                "UnsupportedMediaType", "a scale is patched with a JSON, merge or server-side apply patch"
+            )
         obj = scaled(target.kind, live, wanted)
         # Written through the object itself, so that generation, validation and ownership are as ever.
         answer = self._resources.update(
