@@ -20,6 +20,7 @@ from dragoman_kube.work_queue import WorkQueue
 from dragoman_operator.api.labels import MANAGED_BY
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.writes import DeletionCosts, SpecReplicas
+from dragoman_operator.controller.disruption import DisruptionGuard
 from dragoman_operator.controller.downloads import Downloads
 from dragoman_operator.controller.reconcile import Environment
 from dragoman_operator.controller.ticker import Ticker
@@ -136,6 +137,8 @@ def assembled(
         events=EventRecorder(event_writer, MANAGED_BY, settings.identity),
         resync_s=settings.resync_s,
         before_scale_down=costs,
+        # Both need the permission to patch pods.
+        guard_starts=DisruptionGuard(kube) if settings.deletion_costs else None,
         mount_events=lambda: mount_events.list(EVENT),
         downloads=lambda: downloads.progress,
     )

@@ -69,6 +69,8 @@ class Environment:
     """Seconds to the next reconciliation without a change."""
     before_scale_down: Callable[[Iterable[Manifest]], Awaitable[None]] | None = None
     """Called with all pods of an object, so that the least busy are deleted first; None: Kubernetes chooses."""
+    guard_starts: Callable[[Iterable[Manifest]], Awaitable[None]] | None = None
+    """Called with all pods of an object, so that those that start are not moved."""
     mount_events: Callable[[], Iterable[Manifest]] = tuple
     """The kubelets' Events about volumes that cannot be mounted."""
     downloads: Callable[[], Mapping[str, Download]] = dict
@@ -98,6 +100,8 @@ class Reconciler:
                 part.forget(key)
             return None
         observed = await self._observe(key, body)
+        if self._env.guard_starts:
+            await self._env.guard_starts(observed.pods)
         pause_s = self._env.resync_s
         try:
             td = parse(body)
