@@ -19,7 +19,7 @@ from dragoman_operator.controller.disruption import (
 
 ADDED: dict[str, str | None] = {DO_NOT_DISRUPT: "true", OURS: "true"}
 REMOVED: dict[str, str | None] = {DO_NOT_DISRUPT: None, OURS: None}
-STARTED = {"containerStatuses": [{"name": "engine", "started": True}]}
+STARTED: dict[str, Any] = {"containerStatuses": [{"name": "engine", "started": True}]}
 
 
 @pytest.mark.parametrize(
