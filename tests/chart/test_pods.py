@@ -148,7 +148,7 @@ def test_flags_need_no_value(render: Any) -> None:
     assert (found.page, found.common_glossaries) == (False, True)
 
 
-SERVICE = {
+SERVICE: dict[str, Any] = {
     "nodePort": 30080,
     "loadBalancerClass": "example.org/lb",
     "loadBalancerIP": "192.0.2.1",
@@ -168,6 +168,12 @@ def test_fields_of_the_routers_service(render: Any) -> None:
         name: value for name, value in SERVICE.items() if name != "nodePort"
     }
     assert made["ports"][0]["nodePort"] == 30080
+    families = {"type", "selector", "ports", "ipFamilyPolicy", "ipFamilies"}
+    for kind, more in (("ClusterIP", set()), ("NodePort", {"externalTrafficPolicy"})):
+        values = {"enabled": True, "service": {"type": kind, **SERVICE}}
+        found = render(router=values).named("Service", "release-dragoman-router")["spec"]
+        assert found.keys() == families | more
+        assert ("nodePort" in found["ports"][0]) == (kind == "NodePort")
     plain = render(router={"enabled": True}).named("Service", "release-dragoman-router")["spec"]
     assert plain.keys() == {"type", "selector", "ports"}
     assert "nodePort" not in plain["ports"][0]
