@@ -10,16 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import accumulate, groupby
 
 from lxml import etree
 
 from dragoman_protocols.errors import BrokenFileError
+from dragoman_service.text.placeholders import Placeholder, placeholders
 
 DROPPED = frozenset({"proofErr", "lastRenderedPageBreak", "rPh", "phoneticPr"})
 """Notes about the text as it was: of the program that wrote the file, and how it is pronounced."""
 
 BOXES = frozenset({"hyperlink", "ins", "moveTo", "smartTag", "customXml", "sdt", "dir", "bdo"})
 """Elements with runs in them, which stay together."""
+
+FIELD_MARKS = frozenset({"fldChar", "instrText"})
+TEXT_FIELDS = frozenset({"HYPERLINK", "TOC", "INDEX", "PAGEREF"})
+"""Fields whose results are text of the document: links, tables of contents and their lines."""
 
 INVISIBLE = frozenset({"lang", "noProof"})
 INVISIBLE_ATTRIBUTES = frozenset({"lang", "altLang", "dirty", "err", "smtClean"})
@@ -110,31 +116,90 @@ Piece = Text | Fixed | Box
 
 def pieces_of(parent: etree._Element) -> list[Piece]:
     """The children of `w:p`, `a:p` or a box, neighbours of one kind together; the element is not changed."""
-    return _joined(_children(parent))
+    return _joined(_whole_placeholders(_joined(_children(parent))))
+
+
+@dataclass
+class _Field:
+    """A field that has begun: its instruction, and whether its result follows."""
+
+    instruction: str = ""
+    in_result: bool = False
+
+    @property
+    def shows_text(self) -> bool:
+        return self.in_result and _is_text_field(self.instruction)
+
+
+def _is_text_field(instruction: str) -> bool:
+    return (instruction.split(maxsplit=1) or [""])[0].upper() in TEXT_FIELDS
 
 
 def _children(parent: etree._Element) -> Iterator[Piece]:
-    field_depth = 0
+    fields: list[_Field] = []
     for child in parent:
         name = etree.QName(child).localname if isinstance(child.tag, str) else ""
         if name in DROPPED or not name:
             continue
-        if name != "r" or field_depth or _field_change(child):
-            # A field, from its beginning to its end, shows what the program computes.
-            box = _box(child) if name in BOXES and not field_depth else None
-            yield box or Fixed((Kept(child),))
-            field_depth = max(0, field_depth + _field_change(child))
-        else:
+        is_mark = name == "r" and _read_marks(child, fields)
+        is_text = all(field.shows_text for field in fields)
+        if name == "r" and not is_mark and is_text:
             yield from _run_pieces(child)
+        else:
+            # What other fields show is computed by the program.
+            box = _box(child) if is_text and not is_mark else None
+            yield box or Fixed((Kept(child),))
 
 
-def _field_change(element: etree._Element) -> int:
-    kinds = [value for mark in element.iterchildren("{*}fldChar") for value in mark.attrib.values()]
-    return kinds.count("begin") - kinds.count("end")
+def _read_marks(run: etree._Element, fields: list[_Field]) -> bool:
+    """Follow the marks of fields in a run; whether it has some. A field that began in an earlier paragraph is text."""
+    marks = [mark for mark in run if isinstance(mark.tag, str) and etree.QName(mark).localname in FIELD_MARKS]
+    for mark in marks:
+        if etree.QName(mark).localname == "instrText":
+            if fields:
+                fields[-1].instruction += mark.text or ""
+        elif "begin" in mark.attrib.values():
+            fields.append(_Field())
+        elif fields and "separate" in mark.attrib.values():
+            fields[-1].in_result = True
+        elif fields and "end" in mark.attrib.values():
+            fields.pop()
+    return bool(marks)
+
+
+def _whole_placeholders(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """The pieces with each placeholder in one of them: `{{ na|me }}` has the style of its beginning."""
+    for are_texts, group in groupby(pieces, lambda piece: isinstance(piece, Text)):
+        if not are_texts:
+            yield from group
+            continue
+        texts = [piece for piece in group if isinstance(piece, Text)]
+        whole = "".join(each.text for each in texts)
+        cuts = _outside(accumulate(len(each.text) for each in texts), list(placeholders(whole)))
+        done = 0
+        for text, cut in zip(texts, cuts, strict=True):
+            if cut > done:
+                yield Text(whole[done:cut], text.style)
+            done = cut
+
+
+def _outside(cuts: Iterable[int], found: Sequence[Placeholder]) -> Iterator[int]:
+    """Ascending offsets in a text, each within a placeholder moved to its end."""
+    at = 0
+    for cut in cuts:
+        while at < len(found) and found[at].end <= cut:
+            at += 1
+        yield found[at].end if at < len(found) and found[at].start < cut else cut
 
 
 def _box(element: etree._Element) -> Box | None:
-    inner = element if etree.QName(element).localname != "sdt" else element.find("{*}sdtContent")
+    name = etree.QName(element).localname
+    if name == "fldSimple":
+        if not _is_text_field(next((v for k, v in element.attrib.items() if k.endswith("}instr")), "")):
+            return None
+    elif name not in BOXES:
+        return None
+    inner = element if name != "sdt" else element.find("{*}sdtContent")
     if inner is None or inner.find("{*}p") is not None:
         return None
     pieces = tuple(pieces_of(inner))
@@ -148,6 +213,10 @@ def _run_pieces(run: etree._Element) -> Iterator[Piece]:
         if name == "t":
             if child.text:
                 yield Text(child.text, style)
+        elif name == "ruby":
+            # The reading of a word says nothing about its translation.
+            for base in child.iterfind("{*}rubyBase/{*}r/{*}t"):
+                yield Text(base.text or "", style)
         elif name and name != "rPr" and name not in DROPPED:
             yield Fixed((Kept(child, run, style),))
 
