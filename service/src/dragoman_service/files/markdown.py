@@ -38,8 +38,14 @@ FOOTNOTE = re.compile(r"\[\^[^\s\[\]]+\]")
 FOOTNOTE_TEXT = re.compile(rf"{FOOTNOTE.pattern}:[ \t]*(?=\S)")
 """Source: https://docs.github.com/en/get-started/writing-on-github"""
 
+DEFINITION = re.compile(r":[ \t]{1,3}(?=\S)|\*\[[^\[\]\n]{1,60}\]:[ \t]*(?=\S)")
+"""Before the meaning of a term or of an abbreviation, in PHP Markdown Extra."""
+
 DIRECTIVE = re.compile(
     r":{3,}[ \t]*(?:[\w{\[].*)?|(?:!!!|\?\?\?\+?)[ \t]+[\w-]+(?:[ \t]+\".*\")?[ \t]*|===\+?[ \t]+\".*\"[ \t]*"
+    r"|import[ \t]+(?:[\w*{][^\n]*[ \t]from[ \t]+)?(?:'[^'\n]+'|\"[^\"\n]+\");?[ \t]*"
+    r"|export[ \t]+(?:const|let|default|function|async)\b.*|\{/\*.*\*/\}[ \t]*"
+    r"|\[TOC\]|--8<--[ \t].*|\$\$.*\$\$[ \t]*"
 )
 """Begins or ends a block of Docusaurus, VuePress, MyST or Pandoc, or begins one of MkDocs.
 
@@ -49,6 +55,27 @@ https://squidfunk.github.io/mkdocs-material/reference/admonitions
 
 ATTRIBUTES = re.compile(r"(?<!\{)\{[#.:][^{}\n]*\}(?!\})")
 """`{#id .class}`, and with a colon in kramdown and Python-Markdown."""
+
+CODE = re.compile(
+    r"!?\[\[[^\[\]\n]{1,300}\]\]"
+    r"|\{\{(?=[^{}\n]{0,500}[*_<\[\\])[^{}\n]{1,500}\}\}|\{%[^%\n]{1,500}%\}|\{/\*[^*\n]{0,500}\*/\}"
+    r"|\$\$[^$\n]{1,500}\$\$|\$(?=[^\s$])[^$\n`]{1,300}(?<=\S)\$(?![\w$])"
+    r"|\\(?:\((?=(?:[^\n\\]|\\[,;!{}]){0,300}?(?:[\^_=+]|\\[A-Za-z]))(?:[^\n\\]|\\[^\n()]){1,300}?\\\)"
+    r"|\[(?=(?:[^\n\\]|\\[,;!{}]){0,300}?(?:[\^_=+]|\\[A-Za-z]))(?:[^\n\\]|\\[^\n\[\]]){1,300}?\\\])"
+    r"|\{>>[^<\n]{1,500}<<\}|\{(?:\+\+|--|~~|==)|(?:\+\+|--|~~|==)\}|~>"
+    r"|:[a-z][a-z0-9_+\-]{1,40}:"
+)
+"""Wiki links, shortcodes, comments of MDX, formulas, CriticMarkup and emoji.
+
+Source: https://help.obsidian.md/links, https://gohugo.io/content-management/shortcodes, https://mdxjs.com/docs/what-is-mdx,
+https://docs.github.com/en/get-started/writing-on-github/working-with-advanced-formatting/writing-mathematical-expressions,
+https://fletcher.github.io/MultiMarkdown-6/syntax/critic.html
+"""
+CODE_SIGNS = frozenset("![{$\\+-~=:")
+
+SCHEME = re.compile(r"(?<![A-Za-z])(?:https?|ftp)\Z")
+BARE_URL = re.compile(r"://[^\s<>\[\]]{1,2000}(?<![.,;:!?'\")*_~])")
+"""A URL's rest, behind its scheme."""
 
 SPECIAL = re.compile(r"[\\`*\[\]<]|(?<![^\W_])_|_(?![^\W_])|~(?=~)|(?<=~)~|&(?=#?\w+;)")
 AT_START = re.compile(
@@ -127,15 +154,16 @@ def _parser() -> MarkdownIt:
         "reference", "directive", _directive, {"alt": ["paragraph", "reference", "blockquote", "list"]}
     )
     parser.inline.ruler.before("link", "kept", _kept)
+    parser.inline.ruler.before("escape", "code_of_others", _code_of_others)
     return parser
 
 
 def _marked(state: StateBlock, number: int, _end: int, silent: bool) -> bool:
     """Let a line begin behind the mark of a task, an alert or a footnote; the rest of it is a block as any other."""
     start, end = state.bMarks[number] + state.tShift[number], state.eMarks[number]
-    if state.src[start:end][:1] != "[" or state.is_code_block(number):
+    if state.src[start:end][:1] not in ("[", ":", "*") or state.is_code_block(number):
         return False
-    footnote = FOOTNOTE_TEXT.match(state.src, start, end)
+    footnote = FOOTNOTE_TEXT.match(state.src, start, end) or DEFINITION.match(state.src, start, end)
     if silent:
         return footnote is not None
     before = state.tokens[-1].type if state.tokens else ""
@@ -174,6 +202,26 @@ def _kept(state: StateInline, silent: bool) -> bool:
         return False
     state.push("kept", "", 0).content = found[0]
     state.pos = found.end()
+    return True
+
+
+def _code_of_others(state: StateInline, silent: bool) -> bool:
+    """Keep what other dialects have for code, and URLs without brackets."""
+    sign = state.src[state.pos]
+    if sign == ":" and (found := BARE_URL.match(state.src, state.pos, state.posMax)):
+        scheme = SCHEME.search(state.pending[-5:])
+        if scheme is not None and not silent:
+            state.pending = state.pending[: -len(scheme[0])]
+            state.push("kept", "", 0).content = scheme[0] + found[0]
+            state.pos = found.end()
+            return True
+    if sign not in CODE_SIGNS or silent:
+        return False
+    code = CODE.match(state.src, state.pos, state.posMax)
+    if code is None:
+        return False
+    state.push("kept", "", 0).content = code[0]
+    state.pos = code.end()
     return True
 
 

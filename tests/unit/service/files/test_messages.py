@@ -97,6 +97,17 @@ RESX = [
         ),
         ("crlf.srt", ["{\\an8}{\\i1}HELLO THERE,{\\i0} MY FRIEND\r", "{\\c&H0000FF&}COLOUR"]),
         ("a.vtt", ["<v.loud Anna Lee>HELLO &amp; GOOD <i>DAY</i>,", "- ANOTHER"]),
+        (
+            "wiki.md",
+            [
+                "SEE [[Other note|this note]] AND ![[picture.png]] NOW.",
+                "AT #123 AND :smile: TODAY.",
+                ":   THE DEFINITION OF THE TERM.",
+                "*[HTML]: HYPER TEXT MARKUP LANGUAGE",
+            ],
+        ),
+        ("crmd.md", ["AUTO https://example.org/_foo_/bar*baz AND <me@example.org> LINK.", ":tada:"]),
+        ("docusaurus.md", ["THE VALUE IS {props.value} AND {frontMatter.title}."]),
     ],
 )
 async def test_only_texts_change(name: str, added: list[str]) -> None:
@@ -153,3 +164,33 @@ def test_short_texts_of_programs_are_language(value: str) -> None:
 @pytest.mark.parametrize("value", ["Europe/Paris", "text/html", "img/bg", "%B %d, %Y", "%u%n", "a&b=c"])
 def test_code_is_none(value: str) -> None:
     assert not is_language(value)
+
+
+async def test_code_of_other_dialects_of_markdown_stays() -> None:
+    kept = [
+        "import Tabs from '@theme/Tabs';",
+        "export const color = 'red';",
+        "{/* a comment for writers */}",
+        "[[_TOC_]]",
+        "[TOC]",
+        '--8<-- "shared/notice.md"',
+        "$$ x_1 * y $$",
+    ]
+    inline = [
+        "$a_b*c$",
+        '{{< ref "a_b" >}}',
+        "{% raw a_b %}",
+        "\\(x_1\\)",
+        "https://x.example/a_b_c?d=*e*f",
+        "{>>a *b*<<}",
+    ]
+    source = "\n\n".join([*kept, *(f"some text {each} goes on" for each in inline)]) + "\n"
+    back = (await translated(read("a.md", source.encode(), "de"))).decode()
+    assert back == "\n\n".join([*kept, *(f"SOME TEXT {each} GOES ON" for each in inline)]) + "\n"
+    critic = await translated(read("a.md", b"a {++new++} {--old--} {~~one~>two~~} {==here==}", "de"))
+    assert critic == b"A {++NEW++} {--OLD--} {~~ONE~>TWO~~} {==HERE==}"
+
+
+async def test_prose_that_begins_with_a_keyword_of_code_is_translated() -> None:
+    source = "import taxes are high\n\nIt costs $5 and $6.\n\n\\[not a link\\] here\n"
+    assert (await translated(read("a.md", source.encode(), "de"))).decode() == source.upper()
