@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -94,9 +95,10 @@ def names_folder(output: str) -> bool:
 def check_replaceable(output: Path) -> None:
     """Raise FilesError for a device or a pipe, such as /dev/null: the rename at the end would replace it by a file."""
     try:
-        output.resolve()
-    except RuntimeError as error:  # A link to itself.
-        raise FilesError(f"{output} cannot be resolved: {error}") from error
+        os.path.realpath(output, strict=True)
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # A link to itself.
+            raise FilesError(f"{output} cannot be resolved: {error}") from error
     if output.exists() and not output.is_file():
         raise FilesError(f"{output} is no regular file; name another --output")
 

@@ -134,14 +134,14 @@ async def test_a_lost_placeholder_that_looks_like_a_marker_leaves_the_source(cor
     assert [warned.code for warned in result.warnings] == ["source_kept"]
 
 
-async def test_an_element_that_would_read_as_a_marker_on_one_line_is_not_generated_alone(core) -> None:
-    source = f"See the <{BLANKS}x4/> cat of today and more."
-    answer = f"Sieh die <{BLANKS}x4/> Katze von heute und mehr."
+async def test_text_that_reads_as_a_marker_once_its_line_breaks_are_blanks_is_protected(core) -> None:
+    source = "See the <x1><x2/> x4/<x3/> cat</x1> of today and more."
+    answer = "Sieh die <x1><x2/> x4/<x3/> Katze</x1> von heute und mehr."
     translator = core(lambda text, _: answer if text == source else "nein")
     html = f"<p>See the <b>&lt;{BLANKS}x4/&gt; cat</b> of today and more.</p>"
     (result,) = await translator.translate(request_for(html, format=Format.HTML))
-    assert result.text == f"<p>Sieh die <b>&lt;{BLANKS}x4/&gt; Katze</b> von heute und mehr.</p>"
-    assert len(translator.engine.prompts) == 3
+    assert result.text == "<p>Sieh die <b>&lt; x4/&gt; Katze</b> von heute und mehr.</p>"
+    assert len(translator.engine.prompts) == 1
 
 
 async def test_a_segment_that_fails_without_tags_too_stays_as_it_was(core, counts) -> None:
