@@ -89,6 +89,7 @@ def settings() -> kopf.OperatorSettings:
     chosen.persistence.finalizer = FINALIZER
     chosen.persistence.diffbase_storage = NoDiffs()
     chosen.networking.error_backoffs = itertools.repeat(BACKOFF_S)
+    chosen.networking.enforce_retry_after = True
     chosen.networking.request_timeout = LIST_TIMEOUT_S
     return chosen
 

@@ -343,3 +343,8 @@ async def test_operators_own_handlers_report_each_change(api: Api, monkeypatch: 
     del found["metadata"]["managedFields"]
     assert changes[0][1] == changes[1][1] == found
     assert api.writes == []
+
+
+def test_kopf_waits_as_long_as_the_server_says_and_no_longer() -> None:
+    """By default it takes its own longer pauses."""
+    assert handlers.settings().networking.enforce_retry_after
