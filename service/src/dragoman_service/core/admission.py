@@ -38,6 +38,7 @@ class Reason(StrEnum):
     SEQUENCES = "sequences"
     TOKENS = "tokens"
     DEADLINE = "deadline"
+    FILES = "files"
 
 
 @dataclass(frozen=True)

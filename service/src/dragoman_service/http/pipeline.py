@@ -34,16 +34,16 @@ from dragoman_http.exchange import Exchange
 from dragoman_protocols.calls import TranslateFile
 from dragoman_protocols.documents import Document, State
 from dragoman_protocols.errors import (
-    CapacityError,
     CutShortError,
     DeadlineExceededError,
     DrainingError,
+    OverloadedError,
     QuotaError,
     RequestError,
 )
 from dragoman_protocols.files import MAX_FILE_BYTES
 from dragoman_protocols.messages import EVENT_STREAM, Answer, Request
-from dragoman_service.core.admission import Admission
+from dragoman_service.core.admission import Admission, Reason
 from dragoman_service.core.costs import least_cost_of_file
 from dragoman_service.core.translator import Translator
 from dragoman_service.http.documents import DocumentStore
@@ -349,7 +349,7 @@ class Pipeline:
     @contextmanager
     def _file_slot(self) -> Iterator[None]:
         if self._files >= MAX_FILES:
-            raise CapacityError(f"{MAX_FILES} files are being translated")
+            raise OverloadedError(f"{MAX_FILES} files are being translated", reason=Reason.FILES)
         self._files += 1
         try:
             yield
