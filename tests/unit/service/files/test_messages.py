@@ -1,5 +1,6 @@
 """Localization files of programs: structure, code and metadata stay, texts are translated."""
 
+import time
 from difflib import ndiff
 from pathlib import Path
 
@@ -7,9 +8,12 @@ import pytest
 from tests.unit.service.files.test_documents import translated
 
 from dragoman_service.files.kinds import read
+from dragoman_service.files.messages import Message
 from dragoman_service.files.values import is_language
 
 CASES = Path(__file__).parent / "cases"
+MAX_S = 5.0
+"""Of CPU, on a busy machine; most take 0.2 s, and time quadratic in the size minutes."""
 RESX = [
     "<value>E&amp;XIT</value>",
     "<value>&amp;FILE</value>",
@@ -194,3 +198,16 @@ async def test_code_of_other_dialects_of_markdown_stays() -> None:
 async def test_prose_that_begins_with_a_keyword_of_code_is_translated() -> None:
     source = "import taxes are high\n\nIt costs $5 and $6.\n\n\\[not a link\\] here\n"
     assert (await translated(read("a.md", source.encode(), "de"))).decode() == source.upper()
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["&lt;a ", "<a b='", "<b>", "</b><i>", "$t(", "%", "{\\", "*.", "@:a", "\\u00", "\x0c ", "<code>", " "],
+)
+def test_time_grows_with_the_size(unit: str) -> None:
+    value = unit * 30_000
+    began_s = time.thread_time()
+    message = Message(value, frozenset({"c", "ruby", "java-printf", "boost"}), "&_~")
+    assert message.written(message.text) == value
+    message.written(f"{message.text}!")
+    assert time.thread_time() - began_s < MAX_S
