@@ -12,6 +12,7 @@ from dragoman_protocols.markup_tokens import RAW_TEXT, Kind, tokens
 from dragoman_protocols.translation import Format
 from dragoman_service.files.archives import Archive, parsed, serialized
 from dragoman_service.files.document import MAX_TEXTS, FileDocument
+from dragoman_service.files.opendocument import RANGE, apart, together
 from dragoman_service.files.packages import book_parts, check_size, left_parts, office_parts
 from dragoman_service.files.paragraphs import Paragraph, PlainText, check_copies, paragraphs
 from dragoman_service.files.plain import decoded
@@ -31,16 +32,23 @@ OPENDOCUMENT_KINDS = tuple((":opendocument:", each) for each in ("document-conte
 """Roots of parts with text: what their namespaces contain, and their names."""
 
 # fmt: off
+OPENDOCUMENT_FIELDS = frozenset({
+    "text:page-number", "text:page-count", "text:date", "text:time", "text:sequence", "text:bookmark-ref",
+    "text:chapter", "text:ruby-text",
+})
 OPENDOCUMENT_IGNORED = frozenset({
     "office:automatic-styles", "office:styles", "office:font-face-decls", "office:scripts", "office:settings",
-    "text:tracked-changes", "text:sequence-decls", "text:page-number", "text:page-count", "text:date",
-    "text:time", "text:sequence", "text:note-citation", "text:bookmark-ref", "text:chapter", "dc:creator",
-    "dc:date", "meta:creator-initials", "draw:object", "math:math",
-})
+    "text:tracked-changes", "text:sequence-decls", "text:note-citation", "dc:creator",
+    "dc:date", "meta:creator-initials", "draw:object", "math:math", "ranges",
+}) | OPENDOCUMENT_FIELDS
 OPENDOCUMENT_BLOCKS = frozenset({"text:p", "text:h", "text:list-item", "table:table-cell", "text:note"})
 OPENDOCUMENT_INLINE = frozenset({
     "text:span", "text:a", "text:s", "text:tab", "text:line-break", "text:soft-page-break", "text:bookmark",
-    "text:bookmark-start", "text:bookmark-end", "text:ruby", "text:ruby-base",
+    "text:bookmark-start", "text:bookmark-end", "text:ruby", "text:ruby-base", "x", "text:reference-mark",
+    "text:reference-mark-start", "text:reference-mark-end", "text:alphabetical-index-mark",
+    "text:alphabetical-index-mark-start", "text:alphabetical-index-mark-end", "text:toc-mark",
+    "text:toc-mark-start", "text:toc-mark-end", "office:annotation-end", "text:change", "text:change-start",
+    "text:change-end",
 })
 # fmt: on
 """Source: OpenDocument 1.3, part 3, sections 5 and 6."""
@@ -75,14 +83,22 @@ def read_opendocument(content: bytes) -> FileDocument:
     if not names:
         raise BrokenFileError(NO_DOCUMENT)
     check_size(archive, names)
-    texts = tuple(serialized(parsed(archive.part(name))).decode() for name in names)
+    parts = [
+        apart(RANGE.sub(r"<ranges>\g<0></ranges>", serialized(parsed(archive.part(name))).decode()))
+        for name in names
+    ]
+
+    def rebuild(translations: Sequence[str]) -> bytes:
+        left = iter(translations)
+        return _rewritten(archive, names, [together(list(islice(left, len(part)))) for part in parts])
+
     return FileDocument(
-        texts,
+        tuple(chain.from_iterable(parts)),
         Format.XML,
-        lambda translations: _rewritten(archive, names, translations),
+        rebuild,
         OPENDOCUMENT_IGNORED,
         OPENDOCUMENT_BLOCKS,
-        OPENDOCUMENT_INLINE,
+        OPENDOCUMENT_INLINE | OPENDOCUMENT_FIELDS,
     )
 
 

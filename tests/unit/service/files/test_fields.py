@@ -1,10 +1,15 @@
 """Sentences of office documents with fields, ruby and placeholders in them stay whole."""
 
+import io
+import zipfile
+
 import pytest
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
+from tests.unit.service.files.test_line_breaks import segments
 from tests.unit.service.files.test_packages import PACKAGES
 
+from dragoman_protocols.errors import GenerationError
 from dragoman_service.files.kinds import read
 from dragoman_service.files.paragraphs import paragraph_of
 
@@ -66,3 +71,62 @@ def test_odd_paragraphs_are_whole_sentences() -> None:
     texts = read("odds.docx", (PACKAGES / "odds.docx").read_bytes(), "fr").texts
     assert "base word stands here." in texts
     assert "Dear {{ customer_name }}, hello" in texts
+
+
+NAMES = "".join(
+    f" xmlns:{name}='urn:oasis:names:tc:opendocument:xmlns:{of}:1.0'"
+    for name, of in {"office": "office", "text": "text", "draw": "drawing", "dc": "dc", "svg": "svg"}.items()
+)
+
+
+def opendocument(content: str) -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        archive.writestr(
+            "content.xml",
+            f"<office:document-content{NAMES}><office:text>{content}</office:text></office:document-content>",
+        )
+    return written.getvalue()
+
+
+NOTE_BODY = (
+    "<text:note-citation>1</text:note-citation><text:note-body><text:p>A note.</text:p></text:note-body>"
+)
+NOTE = f"<text:note>{NOTE_BODY}</text:note>"
+COMMENT = "<office:annotation><dc:creator>Ann</dc:creator><text:p>A note.</text:p></office:annotation>"
+FRAME = "<draw:frame><draw:text-box><text:p>A note.<draw:frame/></text:p></draw:text-box></draw:frame>"
+RUBY = "<text:ruby><text:ruby-base>base</text:ruby-base><text:ruby-text>reading</text:ruby-text></text:ruby>"
+
+
+@pytest.mark.parametrize("within", [NOTE, COMMENT, FRAME])
+def test_notes_comments_and_frames_do_not_divide_a_sentence(within: str) -> None:
+    content = opendocument(f"<text:p>The cat{within} sleeps.</text:p>{FRAME}")
+    document = read("a.odt", content, "fr")
+    assert segments(document) == ["The cat<x1/> sleeps.", "A note.", "A note."]
+    back = document.rebuild([text.replace("A note", "A hint") for text in document.texts])
+    with zipfile.ZipFile(io.BytesIO(back)) as archive:
+        part = archive.read("content.xml").decode()
+    assert f"The cat{within} sleeps.".replace("A note", "A hint") in part.replace('"', "'")
+    with pytest.raises(GenerationError, match="lost"):
+        document.rebuild([text.replace('<x id="0"/>', "") for text in document.texts])
+
+
+def test_ruby_and_fields_of_opendocument_do_not_divide_a_sentence() -> None:
+    date = "<text:span><text:date>May</text:date></text:span>"
+    assert segments(read("a.odt", opendocument(f"<text:p>The {RUBY} of {date} is here.</text:p>"), "fr")) == [
+        "The <x1><x2>base</x2><x3/></x1> of <x4><x5/></x4> is here."
+    ]
+
+
+def test_what_was_deleted_is_not_translated() -> None:
+    changes = f"<text:tracked-changes><text:p>Old{NOTE}</text:p></text:tracked-changes>"
+    assert segments(read("a.odt", opendocument(f"{changes}<text:p>New</text:p>"), "fr")) == ["New"]
+
+
+@pytest.mark.parametrize("cells", ["Table.B1:Table.B3", "'My table'.$B$1:'My table'.$B$3", "Table.B1"])
+def test_the_cells_of_a_chart_stay(cells: str) -> None:
+    content = opendocument(f"<text:p>Sales</text:p><draw:g><svg:desc>{cells}</svg:desc></draw:g>")
+    document = read("a.ods", content, "fr")
+    assert segments(document) == ["Sales"]
+    with zipfile.ZipFile(io.BytesIO(document.rebuild(document.texts))) as archive:
+        assert f"<svg:desc>{cells}</svg:desc></draw:g>" in archive.read("content.xml").decode()
