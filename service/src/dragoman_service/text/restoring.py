@@ -52,8 +52,13 @@ def verify(segment: Segment, answer: str) -> tuple[MarkerProblem, ...]:
     Placeholders may move, but those that are filled by their order keep it. Tags keep the element they
     are in, so that elements nest as in the source; a pair that had text keeps some.
     """
-    expected = list(markers_in(segment.text))
-    found = list(markers_in(answer))
+    return _problems(segment, list(markers_in(segment.text)), list(markers_in(answer)), answer)
+
+
+def _problems(
+    segment: Segment, expected: Sequence[Marker], found: Sequence[Marker], answer: str
+) -> tuple[MarkerProblem, ...]:
+    """See `verify`; the markers of the segment's text and those of the output."""
     keys = {(marker.role, marker.number) for marker in expected}
     times: dict[tuple[Role, int], int] = {}
     for marker in found:
@@ -75,15 +80,16 @@ def restore(segment: Segment, answer: str) -> str:
     """
     if answer == segment.text:
         return segment.source
-    if problems := verify(segment, answer):
+    expected, found = list(markers_in(segment.text)), list(markers_in(answer))
+    if problems := _problems(segment, expected, found, answer):
         raise BrokenMarkersError(", ".join(f"{problem.fault} {problem.marker}" for problem in problems))
-    raws = _raws(segment)
+    raws = _raws(segment, expected)
     written = {
         piece.shown: piece.raw for piece in segment.pieces if piece.kind == "entity" and not piece.role
     }
     parts: list[str] = []
     position = 0
-    for marker in markers_in(answer):
+    for marker in found:
         parts.append(_escaped(answer[position : marker.start], segment.format, written))
         parts.append(raws[marker.role, marker.number].raw)
         position = marker.end
@@ -91,10 +97,10 @@ def restore(segment: Segment, answer: str) -> str:
     return "".join(parts)
 
 
-def _raws(segment: Segment) -> dict[tuple[Role, int], Piece]:
+def _raws(segment: Segment, expected: Sequence[Marker]) -> dict[tuple[Role, int], Piece]:
+    """The pieces that the markers of the segment's text stand for."""
     pieces = [piece for piece in segment.pieces if piece.role]
-    found = markers_in(segment.text)
-    return {(marker.role, marker.number): piece for marker, piece in zip(found, pieces, strict=True)}
+    return {(marker.role, marker.number): piece for marker, piece in zip(expected, pieces, strict=True)}
 
 
 def _escaped(text: str, form: Format, written: dict[str, str]) -> str:
@@ -113,7 +119,7 @@ def _misplaced(
     segment: Segment, expected: Sequence[Marker], found: Sequence[Marker], answer: str
 ) -> list[MarkerProblem]:
     """Faults of order, given that each marker is there once."""
-    raws = _raws(segment)
+    raws = _raws(segment, expected)
     parents = _parents(expected, raws)
     after = _parents(found, raws)
     if after is None or parents is None:
