@@ -224,7 +224,7 @@ Source: https://github.com/kubernetes/kubernetes/blob/v1.34.0/plugin/pkg/auth/au
 
 
 def test_an_admin_of_a_namespace_can_install_into_it(render):
-    """Nobody may grant what they do not have themselves, and such an admin has nothing outside of the namespace."""
+    """An admin may grant only rights of their own, and has none outside of the namespace."""
     held = dict(ADMIN)
     for role in render().all("ClusterRole"):
         if any("aggregate-to-" in label for label in role["metadata"]["labels"]):

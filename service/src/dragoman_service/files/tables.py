@@ -20,7 +20,7 @@ MAX_CELL_CHARS = 131_072
 """As Python's csv has it."""
 
 SEPARATOR = re.compile(r"\ufeff?sep=(.)(?:\r\n|\r|\n)")
-"""The line with which Excel is told the delimiter."""
+"""The line that names the delimiter to Excel."""
 
 FORMULA = re.compile(r"\s*(?:=|[+@-][A-Za-z.]+\()")
 
