@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,20 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("checkpoint")
     write_checkpoint(directory, successors={"\n": "o", "o": "k"})
     return directory
+
+
+@pytest.fixture(scope="session")
+def runs_here(checkpoint: Path) -> None:
+    """Skips where vLLM by itself is ended by a signal: its kernels for so small a model crash on some processors."""
+    program = (
+        "from vllm import LLM, SamplingParams\n"
+        f"llm = LLM({str(checkpoint)!r}, enforce_eager=True, max_model_len=512)\n"
+        "llm.generate(['o'], SamplingParams(max_tokens=2))\n"
+    )
+    environment = os.environ | {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_CPU_KVCACHE_SPACE": "1"}
+    ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, timeout=300)
+    if ended.returncode < 0:
+        pytest.skip(f"vLLM alone ends by signal {-ended.returncode} with this model on this processor")
 
 
 @pytest.fixture(scope="session")
@@ -92,6 +108,7 @@ def test_a_model_that_is_not_there(start_pod: Any, on_cpu: tuple[str, ...]) -> N
     assert pod.last_words.read_text() == "the model directory /mnt/model/none does not exist in this pod\n"
 
 
+@pytest.mark.usefixtures("runs_here")
 def test_a_fetched_model_translates(
     start_pod: Any, checkpoint: Path, tmp_path: Path, on_cpu: tuple[str, ...]
 ) -> None:
@@ -104,6 +121,7 @@ def test_a_fetched_model_translates(
     assert pod.translate("Hello").json() == {"translation": "ok"}
 
 
+@pytest.mark.usefixtures("runs_here")
 def test_an_interrupt_from_a_terminal_reaches_all_processes_and_ends_a_pod_as_sigterm_does(
     start_pod: Any, checkpoint: Path, on_cpu: tuple[str, ...]
 ) -> None:
@@ -115,6 +133,7 @@ def test_an_interrupt_from_a_terminal_reaches_all_processes_and_ends_a_pod_as_si
     assert "Traceback" not in pod.log.read_text()
 
 
+@pytest.mark.usefixtures("runs_here")
 def test_without_a_prefix_cache_nothing_that_others_sent_is_found_again(
     start_pod: Any, checkpoint: Path, on_cpu: tuple[str, ...]
 ) -> None:
