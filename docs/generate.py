@@ -350,7 +350,8 @@ def endpoints() -> str:
         "in NAMESPACE.\n"
         "- *native* is Dragoman's own API.\n"
         "- *needs API key*: whether requests need an API key or a token, if the router "
-        "[requires them](router.md#keys-limits-tls). Engine pods check no keys.",
+        "[requires them](router.md#keys-limits-tls). Engine pods check no keys. *unless public*: only with "
+        "`--no-public-lists`.",
         "Several APIs share the paths `/translate`, `/detect` and `/languages`. The first row that matches a request "
         "decides:",
         table(
@@ -376,7 +377,7 @@ def endpoints() -> str:
                     API_OF_PATH.get(each.path) or API_NAMES.get(each.api.name, each.api.name),
                     ", ".join(sorted(each.methods)),
                     code(each.path),
-                    "yes" if each.needs_key else "no",
+                    "unless public" if each.is_public else "yes" if each.needs_key else "no",
                     plain(each.operation.summary),
                 )
                 for each in ENDPOINTS

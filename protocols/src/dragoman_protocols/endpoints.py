@@ -72,8 +72,8 @@ class Api(ABC):
     """Headers in which its clients send the API key, beside `Authorization`."""
     key_parameters: ClassVar[tuple[str, ...]] = ()
     """The same for parameters of the query."""
-    key_field: ClassVar[str | None] = None
-    """Field of the body that may have the API key."""
+    key_fields: ClassVar[tuple[str, ...]] = ()
+    """Fields of the body that may have the API key."""
     key_place: ClassVar[str] = "in the header `Authorization: Bearer KEY`"
     """Where its clients send the key, for errors."""
     cors: ClassVar[bool] = False
@@ -113,6 +113,7 @@ class Endpoint:
         respond: The answer, for `Kind.RESPOND`.
         handle: The answer over a store, for `Kind.GLOSSARIES` and `Kind.DOCUMENT`.
         needs_key: Whether a key is required where keys are.
+        is_public: Whether the publisher's service answers it without a key; routers do unless they are set otherwise.
         max_body_bytes: Maximum, where it is below the program's own.
         in_background: Whether a file is translated after its upload was answered.
         operation: For the OpenAPI document; None: not in it.
@@ -128,6 +129,7 @@ class Endpoint:
     respond: Callable[[Request, Site], Answer] | None = None
     handle: Handler | None = None
     needs_key: bool = True
+    is_public: bool = False
     max_body_bytes: int | None = None
     in_background: bool = False
     operation: Operation | None = None

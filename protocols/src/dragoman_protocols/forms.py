@@ -24,7 +24,7 @@ MAX_STRAY_SIGNS = 4096
 """Percent signs of one value that begin no escape: each costs 0.2 µs, so that a mebibyte of them would take 0.2 s."""
 
 MAX_ESCAPED_NAME_BYTES = 3 * 32
-"""Longer names are none of those that `without_fields` removes, also with their escapes decoded."""
+"""Longer names are none of those that `taken` looks for, also with their escapes decoded."""
 
 _STRAY = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
@@ -55,8 +55,8 @@ def fields_of(encoded: bytes, most: int, what: str) -> dict[str, list[str]]:
     return found
 
 
-def without_fields(encoded: bytes, names: Set[bytes], most: int, what: str) -> bytes:
-    """A form or a query without some of its fields; the same bytes where it has none of them.
+def taken(encoded: bytes, names: Set[bytes], most: int, what: str) -> tuple[dict[bytes, bytes], bytes]:
+    """The first value of some fields of a form or a query, and the form or query without them.
 
     Args:
         encoded: `application/x-www-form-urlencoded`.
@@ -64,13 +64,23 @@ def without_fields(encoded: bytes, names: Set[bytes], most: int, what: str) -> b
         most: Maximum number of fields.
         what: `form` or `query`, for messages.
 
+    Returns:
+        The values by name, still encoded; and the same bytes where it has none of them.
+
     Raises:
         MalformedRequestError: It has more fields.
     """
     _check_count(encoded, most, what)
     parts = encoded.split(b"&")
-    kept = [part for part in parts if _plain_name(part) not in names]
-    return encoded if len(kept) == len(parts) else b"&".join(kept)
+    found: dict[bytes, bytes] = {}
+    kept = []
+    for part in parts:
+        name = _plain_name(part)
+        if name in names:
+            found.setdefault(name, part.partition(b"=")[2])
+        else:
+            kept.append(part)
+    return found, b"&".join(kept) if found else encoded
 
 
 def _plain_name(part: bytes) -> bytes:
@@ -83,12 +93,6 @@ def _plain_name(part: bytes) -> bytes:
 def _check_count(encoded: bytes, most: int, what: str) -> None:
     if encoded.count(b"&") >= most:
         raise MalformedRequestError(f"the {what} has more than {most} fields")
-
-
-def field_of(encoded: bytes, name: str, most_bytes: int) -> str | None:
-    """The first value of one field, found without reading the others; cut to `most_bytes`."""
-    _, found, rest = (b"&" + encoded).partition(f"&{name}=".encode())
-    return unquoted(rest[:most_bytes].partition(b"&")[0], "replace") if found else None
 
 
 def first(fields: FieldValues, name: str) -> str | None:

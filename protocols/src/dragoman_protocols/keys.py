@@ -1,20 +1,19 @@
 """The API key of a request: in a header, in the query or in the body.
 
 A key is accepted wherever the clients of any API send theirs, and is removed from all of these places before a request
-is forwarded.
+is forwarded: what finds it also removes it.
 """
 
 from __future__ import annotations
 
 import re
-from contextlib import suppress
-from typing import Any
+from collections.abc import Iterable
 
 import msgspec
 
 from dragoman_protocols.azure.head import KEY_HEADER
 from dragoman_protocols.bodies import read_json
-from dragoman_protocols.forms import MAX_FIELDS, MAX_QUERY_FIELDS, field_of, first, without_fields
+from dragoman_protocols.forms import MAX_FIELDS, MAX_QUERY_FIELDS, FieldValues, first, taken, unquoted
 from dragoman_protocols.messages import Request
 from dragoman_protocols.multipart import masked, read_form
 from dragoman_protocols.routes import ENDPOINTS
@@ -26,12 +25,11 @@ _SCHEMES = (_BEARER, b"deepl-auth-key ")
 _APIS = dict.fromkeys(endpoint.api for endpoint in ENDPOINTS)
 _HEADERS = frozenset(name for api in _APIS for name in api.key_headers)
 _PARAMETERS = tuple(dict.fromkeys(name for api in _APIS for name in api.key_parameters))
-_IN_QUERY = tuple(f"{name}=".encode() for name in _PARAMETERS)
 _NAMES = frozenset(name.encode() for name in _PARAMETERS)
 _MARK = re.compile(b"|".join(sorted(_NAMES)) + b"|%")
 """A query without it has no key, not even with escapes in its name."""
-_ESCAPED_LETTER = re.compile(rb"\\u00[5-7]")
-"""In JSON: of a to z, or an underscore. Without it the name of a field is as it is written."""
+_ESCAPED_LETTER = re.compile(rb"\\u00[4-7]")
+"""In JSON: of a letter, or an underscore. Without it the name of a field is as it is written."""
 SECRET_HEADERS = _HEADERS | {b"authorization", b"cookie"}
 """Headers that may have a key, or another credential."""
 MARKING_HEADERS = frozenset({KEY_HEADER})
@@ -44,7 +42,7 @@ def key_in_head(request: Request) -> bytes | None:
     A bearer token that is built like a JSON Web Token is no key where the query has one: Crowdin sends its own.
 
     Raises:
-        MalformedRequestError: The query has too many fields, or is not UTF-8.
+        MalformedRequestError: The query may have a key, and has too many fields.
     """
     for name, value in request.headers:
         if name == b"authorization":
@@ -52,19 +50,10 @@ def key_in_head(request: Request) -> bytes | None:
             for scheme in _SCHEMES:
                 if lowered.startswith(scheme):
                     key = value[len(scheme) :].strip()
-                    return (_key_in_query(request) if looks_like_token(key) else None) or key
+                    return (split_query(request.query)[0] if looks_like_token(key) else None) or key
         elif name in _HEADERS:
             return value.strip()
-    return _key_in_query(request)
-
-
-def _key_in_query(request: Request) -> bytes | None:
-    if request.query and any(name in request.query for name in _IN_QUERY):
-        fields = request.query_fields()
-        for parameter in _PARAMETERS:
-            if key := first(fields, parameter):
-                return key.encode()
-    return None
+    return split_query(request.query)[0]
 
 
 def bearer_of(request: Request) -> bytes | None:
@@ -80,65 +69,63 @@ def looks_like_token(value: bytes) -> bool:
     return value.startswith(b"eyJ") and value.count(b".") == 2
 
 
-def key_in_body(request: Request, field: str) -> bytes | None:
-    """The key in the body, of which nothing else is read.
-
-    Args:
-        request: Its body is read.
-        field: `key_field` of its API.
-    """
-    key: str | None = None
-    if request.is_form:
-        key = field_of(request.body, field, MAX_KEY_BYTES)
-    elif request.upload is None:
-        # Where it is no JSON, or the key no string, there is none: the body is refused once a key is known.
-        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            key = _IN_JSON[field].decode(request.body).key
-    return key.encode() if key else None
-
-
-def query_without_keys(query: bytes) -> bytes:
-    """A query without the parameters in which any API's clients send their key.
+def split_query(query: bytes) -> tuple[bytes | None, bytes]:
+    """The key in a query, and the query without the parameters in which any API's clients send theirs.
 
     Raises:
         MalformedRequestError: It may have one, and has too many fields.
     """
-    if _MARK.search(query) is None:
-        return query
-    return without_fields(query, _NAMES, MAX_QUERY_FIELDS, "query")
+    if not query or _MARK.search(query) is None:
+        return None, query
+    found, left = taken(query, _NAMES, MAX_QUERY_FIELDS, "query")
+    return _first_key(_unquoted(found[name]) for name in sorted(found, key=_ORDER)), left
 
 
-def body_without_key(request: Request, field: str) -> bytes:
-    """A body without its key: removed from JSON and forms, overwritten in a form of several parts.
+_ORDER = {name.encode(): at for at, name in enumerate(_PARAMETERS)}.__getitem__
+
+
+def split_body(request: Request, fields: tuple[str, ...]) -> tuple[bytes | None, bytes]:
+    """The key in a body, and the body without it: removed from JSON and forms, overwritten in a form of several parts.
 
     Args:
         request: Its body is read, and its `upload` where it has one.
-        field: `key_field` of its API.
+        fields: `key_fields` of its API.
 
     Raises:
         MalformedRequestError: It may have a key, and cannot be read.
         InvalidFieldError: It is JSON, may have a key, and is no object.
     """
-    body, name = request.body, field.encode()
+    body = request.body
     if request.is_form:
-        return without_fields(body, {name}, MAX_FIELDS, "form")
+        found, left = taken(body, {name.encode() for name in fields}, MAX_FIELDS, "form")
+        return _first_key(map(_unquoted, found.values())), left
     if request.is_multipart:
         form = request.upload or read_form(request.header(b"content-type"), body)
-        return masked(body, form.positions.get(field, ()))
-    if name not in body and _ESCAPED_LETTER.search(body) is None:
-        return body
-    # `Raw` copies the other values as they are.
-    fields = read_json(body, _OBJECT)
-    return body if fields.pop(field, None) is None else msgspec.json.encode(fields)
+        places = [place for name in fields for place in form.positions.get(name, ())]
+        return key_of_form(form.fields, fields), masked(body, places)
+    if not any(name.encode() in body for name in fields) and _ESCAPED_LETTER.search(body) is None:
+        return None, body
+    try:
+        # `Raw` copies the other values as they are.
+        values = _OBJECT.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        values = read_json(body, _OBJECT)  # Raises, in words.
+    removed = [values.pop(name) for name in fields if name in values]
+    keys = [key for raw in removed if isinstance(key := msgspec.json.decode(raw), str)]
+    return _first_key(keys), msgspec.json.encode(values) if removed else body
+
+
+def key_of_form(values: FieldValues, fields: tuple[str, ...]) -> bytes | None:
+    """The key in a form of several parts, as far as it was read; `fields` as in `split_body`."""
+    return _first_key(first(values, name) or "" for name in fields)
+
+
+def _first_key(found: Iterable[str]) -> bytes | None:
+    return next((key.encode() for key in found if key), None)
+
+
+def _unquoted(value: bytes) -> str:
+    return unquoted(value[:MAX_KEY_BYTES], "replace")
 
 
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
-
-
-def _in_json(field: str) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(
-        msgspec.defstruct("_Body", [("key", str | None, msgspec.field(default=None, name=field))])
-    )
-
-
-_IN_JSON = {api.key_field: _in_json(api.key_field) for api in _APIS if api.key_field is not None}

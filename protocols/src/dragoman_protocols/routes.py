@@ -164,7 +164,7 @@ def with_body(endpoint: Endpoint, request: Request) -> Endpoint:
 
 def may_have_key_in_body(endpoint: Endpoint) -> bool:
     """Whether the body of a request may have the API key."""
-    return endpoint.api.key_field is not None or endpoint in _BY_BODY
+    return bool(endpoint.api.key_fields) or endpoint in _BY_BODY
 
 
 def api_of(request: Request) -> Api:

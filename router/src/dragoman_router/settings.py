@@ -191,6 +191,11 @@ class Settings(CommandSettings):
     keys_dir: Path | None = Field(
         None, description="Directory with API keys, one file per key. Default: no API keys."
     )
+    public_lists: CliImplicitFlag[bool] = Field(
+        True,
+        description="List languages without a key or token where the publisher of the API does: /languages and "
+        "/frontend/settings. They have the languages of all deployments.",
+    )
     quota_reset_day: int = Field(
         1,
         ge=1,

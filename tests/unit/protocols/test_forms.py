@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_protocols.errors import MalformedRequestError
-from dragoman_protocols.forms import field_of, fields_of, unquoted
+from dragoman_protocols.forms import fields_of, taken, unquoted
 
 
 @given(st.lists(st.tuples(st.text(max_size=8), st.text(max_size=30)), max_size=8))
@@ -32,11 +32,12 @@ def test_a_value_as_text(value: bytes, text: str) -> None:
     assert unquoted(value) == text
 
 
-def test_one_field_is_found_without_the_others() -> None:
-    encoded = b"xkey=1&key=a%2Db&key=2&" + b"&" * 100_000
-    assert field_of(encoded, "key", 100) == "a-b"
-    assert field_of(encoded, "other", 100) is None
-    assert field_of(b"key=" + b"a" * 1000, "key", 100) == "a" * 100
+def test_what_is_taken_from_a_form_is_its_first_value_and_leaves_no_other() -> None:
+    encoded = b"xkey=1&k%65y=a%2Db&key=2&q=key"
+    assert taken(encoded, {b"key"}, 9, "form") == ({b"key": b"a%2Db"}, b"xkey=1&q=key")
+    assert taken(encoded, {b"other"}, 9, "form") == ({}, encoded)
+    with pytest.raises(MalformedRequestError, match="more than 3 fields"):
+        taken(encoded, {b"key"}, 3, "form")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """API keys and what they may do."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -12,7 +13,7 @@ from dragoman_protocols.errors import (
     QuotaError,
     RateLimitedError,
 )
-from dragoman_protocols.keys import body_without_key, key_in_body, key_in_head, query_without_keys
+from dragoman_protocols.keys import key_in_head, split_body, split_query
 from dragoman_protocols.multipart import MultipartReader, read_form
 from dragoman_router.access.accounts import Account, AccountLimits
 from dragoman_router.access.keys import Key, KeyRing
@@ -54,6 +55,7 @@ def ring(tmp_path: Path) -> KeyRing:
         request((b"x-api-key", b"a-plain-secret")),
         request(query=b"key=a-plain-secret&q=x"),
         request(query=b"api_key=a-plain-secret"),
+        request(query=b"q=x&k%65y=a%2Dplain-secret"),
     ],
 )
 def test_keys_are_found_where_each_api_puts_them(ring: KeyRing, sent: RoutedRequest) -> None:
@@ -69,6 +71,8 @@ def test_a_web_token_of_the_caller_s_gives_way_to_a_key_in_the_query() -> None:
 
 
 FORM = (b"content-type", b"application/x-www-form-urlencoded")
+PARTS = (b"content-type", b"multipart/form-data; boundary=b")
+FIELDS = ("api_key", "apiKey")
 
 
 @pytest.mark.parametrize(
@@ -78,12 +82,22 @@ FORM = (b"content-type", b"application/x-www-form-urlencoded")
         ((FORM,), b"q=x&api_key=a-plain-secret"),
         ((FORM,), b"api_key=a%2Dplain-secret&q=x"),
         ((FORM,), b' {"api_key": "a-plain-secret"}'),
+        ((FORM,), b"q=x&api%5Fkey=a-plain-secret&q=y"),
+        ((), b'{"api\\u005fkey": "a-plain-secret"}'),
+        ((), b'{"api_key": "", "apiKey": "a-plain-secret"}'),
+        ((), b'{"api\\u004bey": "a-plain-secret", "q": "x"}'),
+        (
+            (PARTS,),
+            b'--b\r\ncontent-disposition: form-data; name="api_key"\r\n\r\na-plain-secret\r\n--b--\r\n',
+        ),
     ],
 )
 def test_a_key_in_the_body(ring: KeyRing, headers: tuple[tuple[bytes, bytes], ...], body: bytes) -> None:
     sent = request(*headers)
     sent.body = body
-    assert find(ring, key_in_body(sent, "api_key")).name == "plain"
+    key, left = split_body(sent, FIELDS)
+    assert find(ring, key).name == "plain"
+    assert b"a-plain-secret" not in left
 
 
 @pytest.mark.parametrize(
@@ -102,7 +116,8 @@ def test_a_key_in_the_body(ring: KeyRing, headers: tuple[tuple[bytes, bytes], ..
 def test_a_body_without_a_key(headers: tuple[tuple[bytes, bytes], ...], body: bytes) -> None:
     sent = request(*headers)
     sent.body = body
-    assert key_in_body(sent, "api_key") is None
+    with suppress(CallerError):
+        assert split_body(sent, FIELDS)[0] is None
 
 
 def test_a_query_of_too_many_fields_is_refused() -> None:
@@ -124,13 +139,13 @@ def test_a_query_of_too_many_fields_is_refused() -> None:
     ],
 )
 def test_keys_are_removed_from_a_query(query: bytes, left: bytes) -> None:
-    assert query_without_keys(query) == left
+    assert split_query(query)[1] == left
 
 
 def test_a_query_that_may_have_a_key_and_has_too_many_fields_is_refused() -> None:
-    assert query_without_keys(b"&" * 5000) == b"&" * 5000
+    assert split_query(b"&" * 5000)[1] == b"&" * 5000
     with pytest.raises(MalformedRequestError, match="query has more than 1000 fields"):
-        query_without_keys(b"%" + b"&" * 5000)
+        split_query(b"%" + b"&" * 5000)
 
 
 @pytest.mark.parametrize(
@@ -140,6 +155,7 @@ def test_a_query_that_may_have_a_key_and_has_too_many_fields_is_refused() -> Non
         ((), b'{"q": "\\u00e9"}', b'{"q": "\\u00e9"}'),
         ((), b'{"q": "\\u00e9", "api_key": "secret"}', b'{"q":"\\u00e9"}'),
         ((), b'{"api\\u005fkey": "secret", "q": [ 1, "api_key"]}', b'{"q":[ 1, "api_key"]}'),
+        ((), b'{"api_key": "secret", "apiKey": "other"}', b"{}"),
         ((), b'{"api_key": 12345678, "api_key": {"a": "secret"}}', b"{}"),
         ((), b'{"q": {"api_key": "a text"}}', b'{"q": {"api_key": "a text"}}'),
         ((FORM,), b"q=x&api_key=secret", b"q=x"),
@@ -153,7 +169,7 @@ def test_a_key_is_removed_from_a_body(
 ) -> None:
     sent = request(*headers)
     sent.body = body
-    assert body_without_key(sent, "api_key") == left
+    assert split_body(sent, FIELDS)[1] == left
 
 
 @pytest.mark.parametrize("body", [b'{"api_key": "secret"', b'["api_key"]', b"api_key", b'{"api_key": "\xff"'])
@@ -161,7 +177,7 @@ def test_a_body_that_may_have_a_key_and_cannot_be_read_is_refused(body: bytes) -
     sent = request()
     sent.body = body
     with pytest.raises(CallerError):
-        body_without_key(sent, "api_key")
+        split_body(sent, FIELDS)
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
@@ -177,7 +193,8 @@ def test_a_key_is_overwritten_in_a_form_of_parts(size: int) -> None:
     for at in range(0, len(sent.body), size):
         reader.feed(sent.body[at : at + size])
     sent.upload = reader.finish()
-    left = body_without_key(sent, "api_key")
+    key, left = split_body(sent, FIELDS)
+    assert key == b"secret"
     head, tail = left[: len(before)], left[len(before + keys[0]) :]
     assert (head, len(left)) == (before, len(sent.body))
     assert tail.startswith(after)

@@ -92,11 +92,24 @@ async def test_a_key_in_a_header_that_has_none_is_refused_with_the_place_where_t
     assert KEY not in words
 
 
+PARTS = (
+    b"".join(
+        b'--b\r\ncontent-disposition: form-data; name="%s"\r\n\r\n%s\r\n' % field
+        for field in ((b"q", b"x"), (b"source", b"en"), (b"target", b"de"), (b"api_key", b"%s"))
+    )
+    + b"--b--\r\n"
+)
+
+
 @pytest.mark.parametrize(
     ("path", "body", "kind"),
     [
         ("/translate", b'{"q": "x", "source": "en", "target": "de", "api_key": "%s"}', "application/json"),
         ("/translate", b"q=x&source=en&target=de&api_key=%s", FORM),
+        ("/translate", b'{"q": "x", "source": "en", "target": "de", "apiKey": "%s"}', "application/json"),
+        ("/translate", PARTS, MULTIPART),
+        ("/detect", PARTS, MULTIPART),
+        ("/detect", b"q=x&api%%5Fkey=%s", FORM),
         ("/detect", b"q=x&api_key=%s", FORM),
         ("/v2/translate", b"text=x&source_lang=EN&target_lang=DE&auth_key=%s", FORM),
         (
@@ -196,3 +209,34 @@ async def test_a_file_is_read_on_once_its_form_has_brought_a_key(
     status, document = await answered(router, "/translate_file", pair + file + key + end, MULTIPART)
     assert (status, list(document)) == (403, ["error"])
     assert len(one.received) == 1
+
+
+PUBLIC = ["/languages", "/frontend/settings", "/languages?api-version=3.0"]
+
+
+@pytest.mark.parametrize("path", PUBLIC)
+async def test_lists_that_the_publisher_gives_to_all_need_no_key_but_take_no_wrong_one(
+    keyed: Any, path: str
+) -> None:
+    for headers, status in (({}, 200), ({"x-api-key": KEY}, 200), ({"x-api-key": "not-a-key"}, None)):
+        async with keyed.http.get(keyed.url + path, headers=headers) as got:
+            assert got.status == status or (status is None and got.status in (401, 403)), await got.text()
+
+
+@pytest.mark.parametrize("path", PUBLIC)
+async def test_lists_need_a_key_where_they_are_not_public(
+    start_router: Any, tmp_path: Path, path: str
+) -> None:
+    (tmp_path / "alice").write_text(KEY)
+    router = await start_router(keys_dir=tmp_path, public_lists=False)
+    for headers, status in (({}, (401, 403)), ({"x-api-key": KEY}, (200,))):
+        async with router.http.get(router.url + path, headers=headers) as got:
+            assert got.status in status
+
+
+@pytest.mark.parametrize(
+    "path", ["/v2/languages", "/language/translate/v2/languages", "/v1/models", "/v2/usage"]
+)
+async def test_lists_that_the_publisher_gives_to_its_customers_need_a_key(keyed: Any, path: str) -> None:
+    async with keyed.http.get(keyed.url + path) as got:
+        assert got.status in (401, 403)

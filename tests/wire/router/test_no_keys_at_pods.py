@@ -16,6 +16,7 @@ FILE = b"".join(
         PART % (b"source", b"", b"en"),
         PART % (b"api_key", b"", KEY.encode()),
         PART % (b"target", b"", b"de"),
+        PART % (b"q", b"", b"Hi"),
         PART % (b"file", b'; filename="a.txt"', b"Hello"),
         b"--b--\r\n",
     )
@@ -27,6 +28,8 @@ CASES = [
     ("/translate", {}, b"q=Hi&source=en&api_key=a-secret-of-alice&target=de", FORM),
     ("/detect", {}, b'{"q": "Hi", "api_key": "a-secret-of-alice"}', JSON),
     ("/translate_file", {}, FILE, MULTIPART),
+    ("/translate", {}, FILE, MULTIPART),
+    ("/translate", {}, b'{"q": "Hi", "source": "en", "target": "de", "apiKey": "a-secret-of-alice"}', JSON),
     (
         "/v2/translate",
         {},

@@ -109,6 +109,7 @@ ENDPOINTS = (
         "/languages",
         frozenset({"GET"}),
         respond=respond_languages,
+        is_public=True,
         operation=Operation("List the languages.", query=types.LanguagesQuery),
     ),
 )

@@ -46,7 +46,7 @@ class DeepL(Api):
 
     name = "deepl"
     key_parameters = ("auth_key",)
-    key_field = "auth_key"
+    key_fields = ("auth_key",)
     key_place = "in the header `Authorization: DeepL-Auth-Key KEY`"
 
     def error(self, error: RequestError, _: Request) -> Answer:

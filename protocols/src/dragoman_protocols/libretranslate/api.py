@@ -78,7 +78,8 @@ class LibreTranslate(Api):
 
     name = API_NAME
     key_parameters = ("api_key",)
-    key_field = "api_key"
+    key_fields = ("api_key", "apiKey")
+    """The npm package `libretranslate` sends the second."""
     key_place = "in the field `api_key`"
     cors = True
 
@@ -264,6 +265,7 @@ ENDPOINTS = (
         # argostranslate sends POST.
         _GET | _POST,
         respond=respond_languages,
+        is_public=True,
         operation=Operation("List the languages with their targets."),
     ),
     Endpoint(
@@ -272,6 +274,7 @@ ENDPOINTS = (
         "/frontend/settings",
         _GET,
         respond=respond_settings,
+        is_public=True,
         operation=Operation("Get the size limits and other settings."),
     ),
     Endpoint(

@@ -66,6 +66,7 @@ class Gate:
         tokens: TokenVerifier; None: they are not accepted. Without keys and tokens neither is required.
         anonymous_requests_per_s: Rate of one client's address if neither is required; None is without limit.
         failures: Limits failed attempts; None: they are not limited.
+        public_lists: Whether endpoints with `is_public` need no key.
     """
 
     def __init__(
@@ -76,12 +77,15 @@ class Gate:
         usage: AccountUsage,
         clock: Callable[[], float],
         failures: AuthFailures | None = None,
+        *,
+        public_lists: bool = True,
     ) -> None:
         self._failures = failures
         self._ring, self._tokens = ring, tokens
         self._anonymous = AccountLimits(requests_per_s=anonymous_requests_per_s)
         self._clients: LRUCache[str, Account] = LRUCache(MAX_ADDRESSES)
         self._usage, self._clock = usage, clock
+        self._public_lists = public_lists
         self.requires_keys = ring is not None or tokens is not None
         """Whether requests need a key or a token."""
 
@@ -119,7 +123,8 @@ class Gate:
         has_token = self._tokens is not None and await self._found_token(self._tokens, request)
         if not has_token and (key := key_in_head(request)):
             self.check(request, endpoint.api, key)
-        if request.key_name is not None or not endpoint.needs_key:
+        is_open = not endpoint.needs_key or (endpoint.is_public and self._public_lists)
+        if request.key_name is not None or is_open:
             return False
         if self._ring is None or not may_have_key_in_body(endpoint):
             raise self.missing(request, endpoint.api)

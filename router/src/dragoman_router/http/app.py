@@ -23,7 +23,7 @@ from dragoman_protocols.calls import NOTHING, Peek
 from dragoman_protocols.endpoints import Endpoint, Kind
 from dragoman_protocols.errors import DefectError, DrainingError, RequestError
 from dragoman_protocols.glossaries.packed import Packed
-from dragoman_protocols.keys import body_without_key, key_in_body
+from dragoman_protocols.keys import split_body
 from dragoman_protocols.messages import Answer, time_limit_s
 from dragoman_protocols.page.endpoints import FLEET_PATH
 from dragoman_protocols.routes import recognise
@@ -121,10 +121,7 @@ class App:
                 if len(request.body) > INLINE_FORM_BYTES and request.is_form:
                     with suppress(RequestError):  # Raised again where the fields are used.
                         await asyncio.to_thread(request.form_fields)
-                if keyless is not None:
-                    field = endpoint.api.key_field
-                    key = None if field is None else key_in_body(request, field)
-                    keyless.check(request, endpoint.api, key)
+            self._check_key_in_body(request, endpoint, keyless)
             if endpoint.kind is Kind.GLOSSARIES:
                 if gate is not None:
                     await gate.admit(request, 0)  # Nothing is reserved, nothing is charged.
@@ -163,6 +160,19 @@ class App:
         request.body = await exchange.read_body(self._settings.max_file_bytes, upload.feed)
         request.upload = upload.finish()
 
+    @staticmethod
+    def _check_key_in_body(request: RoutedRequest, endpoint: Endpoint, keyless: Gate | None) -> None:
+        """Remove the key from the body, and check it where the head has none."""
+        key: bytes | None = None
+        if endpoint.api.key_fields and request.body:
+            try:
+                key, request.body = split_body(request, endpoint.api.key_fields)
+            except RequestError:
+                if keyless is None or endpoint.kind is Kind.FILE:
+                    raise
+        if keyless is not None and endpoint.kind is not Kind.FILE:
+            keyless.check(request, endpoint.api, key)
+
     def _error(self, error: RequestError, request: RoutedRequest, exchange: Exchange) -> Answer:
         """An error in the format of the request's API."""
         if request.audit is not None:
@@ -185,8 +195,6 @@ class App:
         entry = request.audit
         if entry is not None:
             entry.api, entry.needs = endpoint.api.name, peek.needs
-        if endpoint.api.key_field is not None and request.body:
-            request.body = body_without_key(request, endpoint.api.key_field)
         caller, charge = request.client, None
         if state.gate is not None and (endpoint.needs_key or not state.gate.requires_keys):
             caller, charge = await state.gate.admit(request, peek.characters)
@@ -255,7 +263,7 @@ class App:
         """What the router answers itself."""
         state = self._state
         gate = state.gate
-        account = gate.known(request) if gate is not None and endpoint.needs_key else None
+        account = gate.known(request) if gate is not None and request.key_name is not None else None
         if gate is None or account is None:
             usage = Usage(state.characters[endpoint.api.name])
         else:

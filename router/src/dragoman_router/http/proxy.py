@@ -30,7 +30,7 @@ from dragoman_protocols.errors import (
     UpstreamTimeoutError,
 )
 from dragoman_protocols.glossaries.packed import Packed, named
-from dragoman_protocols.keys import MARKING_HEADERS, SECRET_HEADERS, query_without_keys
+from dragoman_protocols.keys import MARKING_HEADERS, SECRET_HEADERS, split_query
 from dragoman_router.fleet.backend import Backend, ReplicaEndpoint, SlotFuture
 from dragoman_router.fleet.connections import ExchangeError, Reply
 from dragoman_router.fleet.fleet import Fleet
@@ -104,7 +104,7 @@ class HeadWriter:
         """
         # llhttp lets neither blanks nor control characters into a target, nor line ends into a header.
         target = request.raw_path
-        if request.query and (query := query_without_keys(request.query)):
+        if request.query and (query := split_query(request.query)[1]):
             target += b"?" + query
         lines = [b"%b %b HTTP/1.1" % (request.method.encode(), target)]
         given: bytes | None = None

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from dragoman_contract.routing import DEPLOYMENT_HEADER, DEPLOYMENT_PREFIX
 from dragoman_http.bodies import Message
 from dragoman_protocols.endpoints import Endpoint
-from dragoman_protocols.forms import first
+from dragoman_protocols.keys import key_of_form
 from dragoman_protocols.multipart import MultipartReader, Upload
 from dragoman_router.access.gate import Gate
 from dragoman_router.request import RoutedRequest
@@ -54,7 +54,7 @@ class UploadReader:
         self, request: RoutedRequest, endpoint: Endpoint, keyless: Gate | None, max_bytes_before_key: int
     ) -> None:
         self._request, self._keyless = request, keyless
-        self._api, self._field = endpoint.api, endpoint.api.key_field or ""
+        self._api = endpoint.api
         self._max_bytes_before_key = max_bytes_before_key
         self._form = MultipartReader(request.header(b"content-type"))
         self._size = 0
@@ -72,8 +72,8 @@ class UploadReader:
             self._size += len(chunk)
             self._form.feed(chunk)
             if self._keyless is not None and self._keyless.lacks_key(self._request):
-                if key := first(self._form.fields, self._field):
-                    self._keyless.check(self._request, self._api, key.encode())
+                if key := key_of_form(self._form.fields, self._api.key_fields):
+                    self._keyless.check(self._request, self._api, key)
                 elif self._form.spoiled or self._size > self._max_bytes_before_key:
                     raise self._keyless.missing(self._request, self._api)
 

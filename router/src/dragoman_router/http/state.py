@@ -100,7 +100,15 @@ def assemble(
         )
         per_s = settings.auth_failures_per_s
         failures = AuthFailures(per_s, usage, clock) if per_s else None
-        gate = Gate(ring, tokens, settings.anonymous_requests_per_s, usage, clock, failures)
+        gate = Gate(
+            ring,
+            tokens,
+            settings.anonymous_requests_per_s,
+            usage,
+            clock,
+            failures,
+            public_lists=settings.public_lists,
+        )
     state = State(
         fleet=fleet,
         history=FleetHistory(fleet),

@@ -1,7 +1,7 @@
 // Requests to the APIs of this server. Paths are relative: the page may be below /d/NAMESPACE/NAME/ or a proxy's prefix.
 
-import { keyHeaders } from './key.js';
-import { Refusal, refusalOf } from './refusal.js';
+import { hasKey, keyHeaders } from './key.js';
+import { ASKS_FOR_KEY, Refusal, refusalOf } from './refusal.js';
 
 const POLL_MS = 500;
 
@@ -20,6 +20,7 @@ export const json = async (path, options) => (await call(path, options)).json();
 /** The languages with their targets, and what the server accepts. */
 export async function site(signal) {
   const [languages, settings] = await Promise.all([json('languages', { signal }), json('frontend/settings', { signal })]);
+  if (settings.keyRequired && !hasKey()) throw new Refusal('key', ASKS_FOR_KEY);
   if (!languages.length) throw new Refusal('wait', 'No model is deployed yet.', 10);
   return { languages, settings };
 }

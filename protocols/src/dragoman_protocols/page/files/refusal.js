@@ -14,6 +14,8 @@ export class Refusal extends Error {
   }
 }
 
+export const ASKS_FOR_KEY = 'This server asks for a key.';
+
 const DEFAULT_WAIT_S = 5;
 const MAX_AWAY_S = 30;
 
@@ -35,7 +37,7 @@ export function refusalOf(status, retryAfter, body) {
   if (code === 'fleet_forbidden') return new Refusal('final', `The fleet view is not shown to you.${said}`);
   if (status === 401 || status === 403) {
     const missing = /required/.test(message);
-    return new Refusal('key', missing ? 'This server asks for a key.' : `This key is not accepted.${said}`);
+    return new Refusal('key', missing ? ASKS_FOR_KEY : `This key is not accepted.${said}`);
   }
   if (status === 503 || status === 429) {
     const seconds = Math.max(1, Math.ceil(Number(retryAfter)) || DEFAULT_WAIT_S);
