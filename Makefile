@@ -116,7 +116,7 @@ EXPORT = $(UV) export --frozen --quiet --no-header --no-annotate --no-emit-works
 # What torch's CUDA build requires.
 CUDA := cuda-bindings cuda-toolkit nvidia-cudnn-cu13 nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvshmem-cu13 triton
 # What an engine pod requires and vLLM's image does not have, or not in this version.
-ADDED_TO_VLLM := boto3|botocore|langcodes|language-data|lxml|marisa-trie|polib|py3langid|pypdfium2|python-dateutil|redis|s3transfer|sentencex|tzdata|uvicorn
+ADDED_TO_VLLM := boto3|botocore|langcodes|language-data|lxml|marisa-trie|py3langid|pypdfium2|python-dateutil|redis|s3transfer|sentencex|tzdata|uvicorn
 lock: export UV_PYTHON_DOWNLOADS := never
 lock: $(VENV)/.made  ## write uv.lock and requirements/*.txt from the pyproject files (UPGRADE=--upgrade for newer versions)
 	$(PIP) 'uv>=0.13,<0.14'

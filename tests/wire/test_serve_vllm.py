@@ -10,7 +10,6 @@ from tests.support.demo_pod import DemoPod
 
 ROOT = Path(__file__).parents[2]
 NOT_EMITTED = {
-    "vllm:gpu_cache_usage_perc": "the name in earlier releases",
     "vllm:inter_token_latency_seconds": "hidden: output coalescing makes it wrong",
     "vllm:iteration_tokens_total": "the same",
 }

@@ -278,7 +278,7 @@ def scaled_object(
         f"sum by (pod) (max by (pod, engine) (vllm:num_requests_{state}{{{ours}}}))"
         for state in ("running", "waiting")
     )
-    usage = f'max by (pod, engine) ({{__name__=~"vllm:(kv|gpu)_cache_usage_perc",{ours}}})'
+    usage = f"max by (pod, engine) (vllm:kv_cache_usage_perc{{{ours}}})"
     own = f'deployment_namespace="{td.namespace}",deployment="{td.name}"'
     desired, ready = (
         f'max({DEPLOYMENT_REPLICAS.name}{{state="{state}",{own}}})' for state in ("desired", "ready")

@@ -1,4 +1,4 @@
-"""vLLM's metrics of one engine pod, under their current and former names.
+"""vLLM's metrics of one engine pod.
 
 A missing metric is None, never zero. A page without running or waiting requests is an error.
 
@@ -17,8 +17,7 @@ from dragoman_operator.scraping.values import EngineMetrics
 
 RUNNING = "vllm:num_requests_running"
 WAITING = "vllm:num_requests_waiting"
-KV_USAGE = ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc")
-"""The current name first; the first that exists is used."""
+KV_USAGE = "vllm:kv_cache_usage_perc"
 FINISHED = "vllm:request_success_total"
 TOKENS = "vllm:generation_tokens_total"
 DECODE = "vllm:request_decode_time_seconds"
@@ -31,7 +30,7 @@ REFUSED = "dragoman_admission_refusals_total"
 """Of the pod itself: requests that it refused because its queue was full."""
 PREEMPTIONS = "vllm:num_preemptions_total"
 
-LOAD_NAMES = (RUNNING, WAITING, *KV_USAGE, FINISHED, REFUSED)
+LOAD_NAMES = (RUNNING, WAITING, KV_USAGE, FINISHED, REFUSED)
 TUNING_NAMES = (
     *(*LOAD_NAMES, TOKENS, PREEMPTIONS),
     *(f"{name}{end}" for name in (DECODE, WRITTEN, QUEUE) for end in ("_sum", "_count")),
@@ -73,7 +72,7 @@ def read_samples(samples: Iterable[Sample], at: float) -> EngineMetrics:
     if running is None or waiting is None:
         missing = RUNNING if running is None else WAITING
         raise MetricsError(f"there is no {missing} among the metrics: is this a vLLM?")
-    usage = next((found[name] for name in KV_USAGE if name in found), None)
+    usage = found.get(KV_USAGE)
     finished, queue_n = total(FINISHED), total(f"{QUEUE}_count")
     written, ended = total(f"{WRITTEN}_sum"), total(f"{WRITTEN}_count")
     return EngineMetrics(

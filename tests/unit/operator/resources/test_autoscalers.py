@@ -124,7 +124,7 @@ def engines() -> dict[str, float]:
         series[f"vllm:num_requests_running{{{labels}}}"] = running
         series[f"vllm:num_requests_waiting{{{labels}}}"] = waiting
     ours = 'namespace="default",model_name="demo"'
-    series[f'vllm:gpu_cache_usage_perc{{{ours},pod="a"}}'] = 0.25
+    series[f'vllm:kv_cache_usage_perc{{{ours},pod="a"}}'] = 0.25
     series[f'vllm:kv_cache_usage_perc{{{ours},pod="b"}}'] = 0.75
     return series
 
