@@ -78,7 +78,7 @@ class GPU:
         try:
             import pynvml
         except ModuleNotFoundError as missing:
-            raise NoGPUError("nvidia-ml-py is not installed: install dragoman-bench") from missing
+            raise NoGPUError("nvidia-ml-py is not installed: pip install nvidia-ml-py") from missing
         self._nvml: Any = pynvml
         try:
             pynvml.nvmlInit()

@@ -25,29 +25,42 @@ CHECKOUT = Path(__file__).parents[3]
 
 
 class Command(NamedTuple):
-    """A subcommand: what to install for it, and one line of help."""
+    """A subcommand: the folders of a checkout to install for it beside `cli`, and one line of help."""
 
-    requirement: str
+    folders: str
     help: str
 
 
+OPERATOR = "contract kube system operator"
+SERVICE = "contract protocols http system service"
+ROUTER = "contract protocols http system kube router"
+PEOPLE = "contract protocols kube cli[people]"
+
 COMMANDS = {
-    "operator": Command("dragoman-operator", "run the Kubernetes operator"),
-    "crd": Command("dragoman-operator", "print the CustomResourceDefinition"),
-    "images": Command("dragoman-operator", "list every image and model of an installation"),
-    "serve": Command("dragoman-service", "run one engine pod by hand"),
-    "fetch": Command("dragoman-service", "download a model into a cache, and verify it"),
-    "router": Command("dragoman-router", "run a router: one address for all deployments"),
-    "check": Command("dragoman-router", "translate a sentence through a router, and print what failed"),
-    "devcluster": Command("dragoman-devcluster", "start, stop or show a Kubernetes cluster on this machine"),
-    "demo": Command("dragoman[demo]", "apply an example, translate, tear down"),
-    "simulate": Command("dragoman-simulate", "replay traffic against the autoscaler"),
-    "bench": Command("dragoman-bench", "measure the pod against its past and its peers"),
-    "tune": Command("dragoman-tune", "find engine settings for a load by measuring"),
-    "translate": Command("dragoman[people]", "translate texts, files and folders by a running service"),
-    "status": Command("dragoman[people]", "show the TranslationDeployments of a cluster, or explain one"),
-    "models": Command("dragoman", "list models for each prompt family, with licences and sizes"),
-    "completion": Command("dragoman[people]", "print what completes these commands in a shell"),
+    "operator": Command(OPERATOR, "run the Kubernetes operator"),
+    "crd": Command(OPERATOR, "print the CustomResourceDefinition"),
+    "images": Command(OPERATOR, "list every image and model of an installation"),
+    "serve": Command(f"{SERVICE}[gpu]", "run one engine pod by hand"),
+    "fetch": Command(SERVICE, "download a model into a cache, and verify it"),
+    "router": Command(ROUTER, "run a router: one address for all deployments"),
+    "check": Command(ROUTER, "translate a sentence through a router, and print what failed"),
+    "devcluster": Command(
+        "contract kube devcluster", "start, stop or show a Kubernetes cluster on this machine"
+    ),
+    "demo": Command(
+        "contract protocols http system kube service devcluster cli[demo]",
+        "apply an example, translate, tear down",
+    ),
+    "simulate": Command(f"{OPERATOR} simulate", "replay traffic against the autoscaler"),
+    "bench": Command(
+        "contract protocols http system kube operator router service devcluster simulate tune bench",
+        "measure the pod against its past and its peers",
+    ),
+    "tune": Command("contract tune", "find engine settings for a load by measuring"),
+    "translate": Command(PEOPLE, "translate texts, files and folders by a running service"),
+    "status": Command(PEOPLE, "show the TranslationDeployments of a cluster, or explain one"),
+    "models": Command("contract", "list models for each prompt family, with licences and sizes"),
+    "completion": Command(PEOPLE, "print what completes these commands in a shell"),
 }
 
 
@@ -61,7 +74,7 @@ def usage() -> str:
             "",
             *lines,
             "",
-            "dragoman COMMAND --help describes its options.",
+            "dragoman COMMAND --help describes its options, dragoman --version prints the version.",
         ]
     )
 
@@ -79,6 +92,24 @@ def entry_point(command: str) -> EntryPoint | None:
         if target := project.get("entry-points", {}).get(GROUP, {}).get(command):
             return EntryPoint(command, target, GROUP)
     return None
+
+
+def installation(command: str) -> str:
+    """What installs a command: no distribution is in a registry."""
+    folders = COMMANDS[command].folders.split()
+    if not any(folder.startswith("cli") for folder in folders):
+        folders.append("cli")
+    named = " ".join(f"'./{folder}'" if "[" in folder else f"./{folder}" for folder in folders)
+    return f"in a checkout of Dragoman, run: pip install {named}"
+
+
+def version() -> str:
+    """Of this distribution; of a checkout that is not installed, as its pyproject file has it."""
+    try:
+        return importlib.metadata.version("dragoman")
+    except importlib.metadata.PackageNotFoundError:
+        text = (CHECKOUT / "cli/pyproject.toml").read_text(encoding="utf-8")
+        return str(tomllib.loads(text)["project"]["version"])
 
 
 def raise_file_limit() -> None:
@@ -113,15 +144,17 @@ def _run(argv: list[str] | None) -> int:
     if arguments[:1] in ([], ["-h"], ["--help"]):
         print(usage())
         return 0 if arguments else 2
+    if "--version" in arguments[:2]:
+        print(f"dragoman {version()}")
+        return 0
     name, *rest = arguments
     if name not in COMMANDS:
         print(f"dragoman: no command {name!r}\n\n{usage()}", file=sys.stderr)
         return 2
     raise_file_limit()
-    requirement = COMMANDS[name].requirement
     target = entry_point(name)
     if target is None:
-        print(f"dragoman {name}: not in this installation; install {requirement}", file=sys.stderr)
+        print(f"dragoman {name}: not in this installation; {installation(name)}", file=sys.stderr)
         return 1
     try:
         run: Callable[[list[str]], int] = target.load()
@@ -129,7 +162,7 @@ def _run(argv: list[str] | None) -> int:
         if "." in (missing.name or ""):
             raise  # A module of a package that is there: a defect, not an installation's choice.
         print(
-            f"dragoman {name}: the package {missing.name!r} is not installed; install {requirement}",
+            f"dragoman {name}: the package {missing.name!r} is not installed; {installation(name)}",
             file=sys.stderr,
         )
         return 1

@@ -10,23 +10,44 @@ def seconds(text: str) -> float:
     """A time for argparse, above 0.
 
     Raises:
-        ArgumentTypeError: It is not above 0, or not finite.
-        ValueError: It is no number.
+        ArgumentTypeError: It is no number, not above 0, or not finite.
     """
-    value = float(text)
+    value = _number(text)
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is not above 0")
     return value
+
+
+def seconds_or_none(text: str) -> float:
+    """A time for argparse, 0 or more.
+
+    Raises:
+        ArgumentTypeError: It is no number, or less than 0.
+    """
+    value = _number(text)
+    if not value >= 0:  # NaN would wait for ever.
+        raise argparse.ArgumentTypeError(f"{text} is not 0 or more")
+    return value
+
+
+def _number(text: str) -> float:
+    # argparse would name the Python function that raises a ValueError.
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
 
 
 def whole(text: str) -> int:
     """A count for argparse, 1 or more.
 
     Raises:
-        ArgumentTypeError: It is less than 1.
-        ValueError: It is no whole number.
+        ArgumentTypeError: It is no whole number, or less than 1.
     """
-    value = int(text)
+    try:
+        value = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import socket
 import sys
@@ -20,6 +21,27 @@ POLL_S = 0.2
 TERMINATION_LOG, LOG = "termination-log", "log"
 END_S = 30.0
 """For the end after SIGTERM; then SIGKILL."""
+
+
+PHRASES = {
+    "request nvidia.com/gpu, or set device: cpu with a CPU image": "--device cpu uses none",
+    "in this pod": "on this machine",
+    "the pod ran out of memory while the model was loaded: raise its memory limit": "there was not enough memory "
+    "to load the model",
+    "give the pod more memory": "free memory",
+    "set tokenSecretRef to a Secret with": "set HF_TOKEN to",
+    "set tokenSecretRef": "set HF_TOKEN",
+    "in podTemplate.env": "in the environment",
+    "spec.model.uri": "--model",
+    "spec.model.revision": "DRAGOMAN_REVISION",
+    "spec.model.trustRemoteCode to true (--trust-remote-code=true)": "DRAGOMAN_TRUST_REMOTE_CODE=true",
+    "--trust-remote-code=true (spec.model.trustRemoteCode)": "DRAGOMAN_TRUST_REMOTE_CODE=true",
+    "engine.quantization": "DRAGOMAN_QUANTIZATION",
+    "kvCacheMemory": "DRAGOMAN_KV_CACHE_MEMORY_BYTES",
+}
+"""What an engine says of its pod, and what it is for this command."""
+OWN_FLAGS = ("model", "prompt-family", "device")
+"""Flags of `dragoman serve` that `dragoman translate` has, too; the others are variables."""
 
 
 class EngineError(Exception):
@@ -82,8 +104,27 @@ def _reason_in(directory: Path) -> str:
     for name in (TERMINATION_LOG, LOG):
         file = directory / name
         if file.exists() and (content := file.read_text(errors="replace").strip()):
-            return content[-500:]
+            return for_this_command(content[-500:])
     return "its log is empty"
+
+
+def for_this_command(reason: str) -> str:
+    """The reason of a failed start, which is for whoever writes a pod's spec, in terms of `dragoman translate`."""
+    for theirs, ours in PHRASES.items():
+        reason = reason.replace(theirs, ours)
+    # Fields of spec.engine, such as maxModelLen, and flags.
+    reason = re.sub(
+        r"\b(?:engine\.)?(?:gpu|max|tensor)(?:[A-Z][a-z]+)+\b",
+        lambda found: _variable(re.sub(r"(?=[A-Z])", "-", found[0].removeprefix("engine."))),
+        reason,
+    )
+    return re.sub(
+        rf"--(?!(?:{'|'.join(OWN_FLAGS)})\b)([a-z][a-z-]+)", lambda found: _variable(found[1]), reason
+    )
+
+
+def _variable(flag: str) -> str:
+    return f"DRAGOMAN_{flag.replace('-', '_').upper()}"
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -29,9 +29,8 @@ class Task(NamedTuple):
 
     @property
     def is_document(self) -> bool:
-        """Whether it is translated as a whole, by `/documents`."""
-        ending = self.source.suffix.lower()
-        return ending in FILE_ENDINGS and ending != TEXT_ENDING
+        """Whether it is translated as a whole, by `/documents`; a pipe has no ending, and is text."""
+        return self.source.suffix.lower() not in ("", TEXT_ENDING)
 
     @property
     def is_up_to_date(self) -> bool:
@@ -73,6 +72,7 @@ def tasks_of(sources: Sequence[Path], output: str | None, target: str) -> list[T
                 root = into / named.name if len(sources) > 1 else into
             found += _in_folder(source, root, into or root)
         elif source.exists():
+            _check_ending(source)
             if into is None:
                 found.append(Task(source, _renamed(source.with_stem(f"{source.stem}.{target}"))))
             elif into_folder:
@@ -85,6 +85,29 @@ def tasks_of(sources: Sequence[Path], output: str | None, target: str) -> list[T
         else:
             raise FilesError(f"{source} does not exist")
     return _without_outputs(found, is_beside=into is None)
+
+
+def _check_ending(source: Path) -> None:
+    """Raise FilesError for a file of another kind; a pipe may be without an ending."""
+    ending = source.suffix.lower()
+    if ending not in FILE_ENDINGS and (ending or source.is_file()):
+        kind = f"files that end in {ending}" if ending else "files without an ending"
+        raise FilesError(
+            f"{source}: {kind} are not translated, but those that end in {', '.join(FILE_ENDINGS)}; "
+            "text in a file of another name is translated as standard input (< FILE)"
+        )
+
+
+def of_other_kinds(sources: Sequence[Path]) -> list[Path]:
+    """The files in folders that are not translated for their ending, hidden ones aside."""
+    return [
+        file
+        for folder in sources
+        for file in sorted(folder.rglob("*"))
+        if not (file.suffix.lower() in FILE_ENDINGS or file.name.endswith((SUFFIX, NEW_SUFFIX)))
+        and not any(part.startswith(".") for part in file.relative_to(folder).parts)
+        and file.is_file()
+    ]
 
 
 def names_folder(output: str) -> bool:

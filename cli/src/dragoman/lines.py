@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
 from dragoman.translator import RefusedError, Translator, Wanted
@@ -10,20 +11,17 @@ from dragoman.translator import RefusedError, Translator, Wanted
 MAX_BATCH_CHARACTERS = 8_000
 """A request of a few seconds, far from the limits of bodies; a longer line is a request of its own."""
 
+LINE_END = re.compile(r"(\r\n|[\r\n])")
+
 Done = Callable[[Mapping[int, str]], Awaitable[None]]
 """Keeps the translations of a batch, by line number."""
 
 
 def split(text: str) -> tuple[list[str], list[str]]:
-    r"""The lines of a text without their ends, and these ends: ``\n``, ``\r\n``, or nothing after the last."""
-    whole = text.split("\n")
-    ends = ["\n"] * (len(whole) - 1) + [""]
-    lines = []
-    for number, line in enumerate(whole):
-        if line.endswith("\r") and ends[number]:
-            line, ends[number] = line[:-1], "\r\n"
-        lines.append(line)
-    if lines[-1] == "" and len(lines) > 1:
+    r"""The lines of a text without their ends, and these ends: ``\n``, ``\r\n``, ``\r``, or nothing after the last."""
+    parts = [*LINE_END.split(text), ""]
+    lines, ends = parts[::2], parts[1::2]
+    if not lines[-1]:
         lines.pop()
         ends.pop()
     return lines, ends
@@ -31,8 +29,8 @@ def split(text: str) -> tuple[list[str], list[str]]:
 
 def one_line(line: str, translation: str) -> str:
     """A translation. If the text is one line, line breaks that a model added are removed."""
-    breaks = "\n" in translation or "\r" in translation
-    return " ".join(translation.split()) if breaks and "\n" not in line else translation
+    added = LINE_END.search(translation) and not LINE_END.search(line)
+    return " ".join(translation.split()) if added else translation
 
 
 def batches(lines: Iterable[tuple[int, str]], max_lines: int) -> Iterator[dict[int, str]]:

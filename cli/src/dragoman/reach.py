@@ -83,8 +83,8 @@ def only_router(services: list[Any]) -> Mapping[str, Any]:
         return only
     if not found:
         raise NoServiceError(
-            "no router is installed; name a TranslationDeployment with --deployment NAMESPACE/NAME, or install one: "
-            "helm upgrade … --set router.enabled=true"
+            "no router is installed (chart value router.enabled); name a TranslationDeployment with "
+            "--deployment NAMESPACE/NAME"
         )
     names = ", ".join(f"{one['metadata']['namespace']}/{one['metadata']['name']}" for one in found)
     raise NoServiceError(f"several routers are installed ({names}); choose one by its --url")

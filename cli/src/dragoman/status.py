@@ -14,12 +14,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from dragoman.exits import DONE, FAILED, INTERRUPTED, UNREACHABLE
+from dragoman.command_line import seconds
+from dragoman.exits import DONE, FAILED, INTERRUPTED, UNREACHABLE, USAGE
 from dragoman.fleet import COLUMNS, Manifest, details, row
 from dragoman_contract.kubernetes import API_VERSION, KIND, PLURAL
 from dragoman_kube.client import KubeClient, connect
 from dragoman_kube.config import configuration
-from dragoman_kube.errors import ClusterError, NotFoundError, RefusedError
+from dragoman_kube.errors import ClusterError, ConfigurationError, NotFoundError, RefusedError
 from dragoman_kube.kinds import Kind
 
 TRANSLATION_DEPLOYMENT = Kind(API_VERSION, KIND, PLURAL)
@@ -44,7 +45,9 @@ def main(argv: list[str], prog: str = "dragoman status") -> int:
         return FAILED
     except ClusterError as error:
         print(f"{prog}: {_explained(error)}", file=sys.stderr)
-        return FAILED if isinstance(error, RefusedError) else UNREACHABLE
+        if isinstance(error, ConfigurationError):
+            return USAGE
+        return FAILED if isinstance(error, RefusedError | NotFoundError) else UNREACHABLE
     except KeyboardInterrupt:
         # The end of --watch.
         return DONE if options.watch else INTERRUPTED
@@ -66,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
     parser.add_argument("-w", "--watch", action="store_true", help="show changes until interrupted")
     parser.add_argument(
-        "--interval", type=float, default=2.0, metavar="SECONDS", help="of --watch (default: 2)"
+        "--interval", type=seconds, default=2.0, metavar="SECONDS", help="of --watch (default: 2)"
     )
 
 
@@ -158,7 +161,7 @@ def table(manifests: Sequence[Manifest], now: datetime) -> Table | Text:
 
 def _explained(error: ClusterError) -> str:
     if isinstance(error, NotFoundError):
-        return f"{error}; the CustomResourceDefinition is not installed: helm install charts/dragoman"
+        return f"{error}; Dragoman is not installed in this cluster: docs/how-to/install.md"
     if error.status in (401, 403):
         return f"{error}; with rights in one namespace alone, name it with --namespace"
     return str(error)

@@ -5,28 +5,28 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import shlex
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from dragoman.engine import EngineError, started
-from dragoman.exits import DONE, FAILED, INTERRUPTED, UNREACHABLE, USAGE
-from dragoman.files import FilesError, Task
-from dragoman.journal import Journal, JournalError, digest_of, journal_of, write_atomically
-from dragoman.lines import split, translate_lines
-from dragoman.progress import progress
-from dragoman.translate_job import Job, UsageError, add_arguments, decoded, in_cluster, job_of
-from dragoman.translator import RefusedError, Translator, UnreachableError, Wanted
+from dragoman.exits import FAILED, INTERRUPTED, UNREACHABLE, USAGE
+from dragoman.files import FilesError
+from dragoman.journal import JournalError, journal_of
+from dragoman.summary import Summary
+from dragoman.translate_job import KEY_VARIABLE, Job, UsageError, add_arguments, in_cluster, job_of
+from dragoman.translate_run import Run, say
+from dragoman.translator import RefusedError, Translator, UnreachableError
 
 if TYPE_CHECKING:
     from dragoman.reach import Reached
 
 CONNECT_TIMEOUT_S = 10.0
-SHOWN_FAILURES = 5
 
 
 def main(argv: list[str]) -> int:
@@ -39,166 +39,56 @@ def main(argv: list[str]) -> int:
         # Standard input is read here: asyncio would not end this at the first Ctrl-C.
         job = job_of(options)
         outputs = job.outputs
+        for text in filter(os.path.exists, options.text):
+            say(f"warning: {text!r} is translated as a text; --file {shlex.quote(text)} translates the file")
         return asyncio.run(_run(job, options))
     except (UsageError, FilesError, JournalError) as error:
-        return _say(str(error), USAGE)
+        return say(str(error), USAGE)
     except BrokenPipeError:
         raise
     except OSError as error:
-        return _say(str(error), FAILED)
+        return say(str(error), FAILED)
     except EngineError as error:
-        return _say(str(error), UNREACHABLE)
+        return say(str(error), UNREACHABLE)
     except UnreachableError as error:
-        return _say(f"{error}{_resumed(outputs, options)}", UNREACHABLE)
+        return say(f"{error}{_resumed(outputs, options)}", UNREACHABLE)
     except RefusedError as error:
-        return _say(f"{error}{_resumed(outputs, options)}", FAILED)
+        return say(f"{error}{_about_key(error, options)}{_resumed(outputs, options)}", FAILED)
     except KeyboardInterrupt:
-        return _say(f"interrupted{_resumed(outputs, options)}", INTERRUPTED)
+        return say(f"interrupted{_resumed(outputs, options)}", INTERRUPTED)
 
 
 async def _run(job: Job, options: argparse.Namespace) -> int:
-    async with _translator(options, job.key) as translator:
-        if job.tasks:
-            status = await _files(translator, job.wanted, job.tasks, options)
-        elif job.output:
-            status = await _lines_to_file(translator, job.wanted, job.content, job.output, options)
-        else:
-            status = await _texts_to_stdout(translator, job.wanted, job.texts, options)
-        if job.wanted.memory is not None:
-            _say(f"segments from the memory: {translator.from_memory}")
-        return status
-
-
-async def _files(
-    translator: Translator, wanted: Wanted, tasks: Sequence[Task], options: argparse.Namespace
-) -> int:
-    status = DONE
-    for task in tasks:
-        if task.is_up_to_date and not options.overwrite:
-            _say(f"{task.output} is newer than {task.source}: only --overwrite translates it again")
-            continue
-        try:
-            task.output.parent.mkdir(parents=True, exist_ok=True)
-            before = task.source.stat()
-            content = task.source.read_bytes()
-            if task.is_document:
-                with progress(task.source.name, 1) as advance:
-                    translated = await translator.document(task.source.name, content, wanted)
-                    write_atomically(task.output, translated.content)
-                    advance(1)
-                if translated.remarks:
-                    remarked = _say(
-                        f"{task.source}: {translated.remarks}", DONE if translated.is_whole else FAILED
-                    )
-                    status = max(status, remarked)
-            else:
-                status = max(status, await _lines_to_file(translator, wanted, content, task.output, options))
-            if task.is_up_to_date and _is_changed(task.source, before):
-                # With the time of what was translated, the next run does not skip it.
-                os.utime(task.output, ns=(before.st_mtime_ns, before.st_mtime_ns))
-                status = _say(
-                    f"{task.source} was changed meanwhile; the same command translates it again", FAILED
-                )
-        except RefusedError as error:
-            # With one file this is the end; of several the next may be translated.
-            if len(tasks) == 1 or not (error.is_of_the_text or task.is_document):
-                raise
-            status = _say(f"{task.source}: {error}", FAILED)
-        except (FilesError, JournalError, OSError) as error:
-            if len(tasks) == 1:
-                raise
-            status = _say(f"{task.source}: {error}", FAILED)
-    return status
-
-
-def _is_changed(source: Path, before: os.stat_result) -> bool:
-    """Whether a file was written since; false for a pipe, whose time says nothing about its content."""
-    return source.is_file() and source.stat().st_mtime_ns > before.st_mtime_ns
-
-
-async def _lines_to_file(
-    translator: Translator, wanted: Wanted, content: bytes, output: Path, options: argparse.Namespace
-) -> int:
-    mark, text = decoded(content, f"the text for {output}")
-    lines, ends = split(text)
-    journal = Journal(output, digest_of(content, wanted.identity), anew=options.overwrite)
+    due = [task for task in job.tasks if options.overwrite or not task.is_up_to_date]
+    summary = Summary(len(due), up_to_date=len(job.tasks) - len(due), other_kinds=job.other_kinds)
+    is_idle = job.is_blank or (bool(job.tasks) and not due)
     try:
-        blank = {number for number, line in enumerate(lines) if not line.strip()}
-        waiting = [(n, line) for n, line in enumerate(lines) if n not in blank and n not in journal.done]
-        writing = asyncio.Lock()
-        with progress(output.name, len(lines) - len(blank), len(journal.done)) as advance:
-
-            async def keep(finished: Mapping[int, str]) -> None:
-                async with writing:
-                    await asyncio.to_thread(journal.add, finished)
-                advance(len(finished))
-
-            failed = await translate_lines(
-                *(translator, wanted, waiting, keep), max_lines=options.batch, concurrency=options.concurrency
-            )
-        for number, reason in sorted(failed.items())[:SHOWN_FAILURES]:
-            _say(f"line {number + 1}: {reason}")
-        if failed and not options.partial:
-            again = "Again without --overwrite" if options.overwrite else "Again"
-            return _say(
-                f"{len(failed)} lines failed; {journal.path} has the others. {again}, or with --partial",
-                FAILED,
-            )
-        whole = mark + "".join(
-            journal.done.get(number, line) + end
-            for number, (line, end) in enumerate(zip(lines, ends, strict=True))
-        )
-        journal.finish(whole.encode())
-        return FAILED if failed else DONE
+        async with _translator(options, job.key, is_idle=is_idle) as translator:
+            run = Run(translator, job.wanted, options, summary)
+            if job.tasks:
+                status = await run.files(due)
+            elif job.output:
+                status = await run.lines_to_file(job.content, job.output)
+            else:
+                status = await run.texts_to_stdout(job.texts, job.ends)
+            if job.wanted.memory is not None:
+                say(f"segments from the memory: {translator.from_memory}")
+            return status
     finally:
-        journal.close()
-
-
-async def _texts_to_stdout(
-    translator: Translator, wanted: Wanted, texts: Sequence[str], options: argparse.Namespace
-) -> int:
-    # Each text keeps its line.
-    ready = {number: text for number, text in enumerate(texts) if not text.strip()}
-    waiting = [(number, text) for number, text in enumerate(texts) if number not in ready]
-    printed = 0
-
-    async def show(finished: Mapping[int, str]) -> None:
-        nonlocal printed
-        advance(len(finished))
-        ready.update(finished)
-        while printed in ready:
-            try:
-                print(ready.pop(printed), flush=True)
-            except UnicodeEncodeError as error:
-                raise OSError(
-                    f"the encoding of standard output, {error.encoding}, has not all characters of translation "
-                    f"{printed + 1}; set PYTHONIOENCODING=utf-8"
-                ) from None
-            printed += 1
-
-    # On a terminal the translations themselves are the progress.
-    shown = nullcontext(_unseen) if sys.stdout.isatty() else progress("texts", len(waiting))
-    with shown as advance:
-        await show({})
-        failed = await translate_lines(
-            *(translator, wanted, waiting, show), max_lines=options.batch, concurrency=options.concurrency
-        )
-    for number, error in sorted(failed.items()):
-        _say(f"text {number + 1}: {error}")
-    await show({number: texts[number] if options.partial else "" for number in failed})
-    return FAILED if failed else DONE
-
-
-def _unseen(count: int) -> None:
-    """Progress that is not shown."""
+        # On a terminal the translations are seen themselves.
+        if job.outputs or (summary.texts_due > 1 and not (summary.is_whole and sys.stdout.isatty())):
+            say(str(summary))
 
 
 @asynccontextmanager
-async def _translator(options: argparse.Namespace, key: str) -> AsyncIterator[Translator]:
+async def _translator(options: argparse.Namespace, key: str, *, is_idle: bool) -> AsyncIterator[Translator]:
+    """A client of the service; with nothing to send, no engine is started for it and no cluster read."""
     url: str = options.url
     arguments: Mapping[str, Any] = {}
     async with AsyncExitStack() as stack:
-        if options.model:
+        if is_idle:
+            pass
+        elif options.model:
             engine = started(options.model, options.prompt_family, options.device)
             url = await stack.enter_async_context(engine)
         elif in_cluster(options):
@@ -216,14 +106,27 @@ async def _translator(options: argparse.Namespace, key: str) -> AsyncIterator[Tr
 async def _reached(options: argparse.Namespace) -> Reached:
     # Without a cluster, neither the client of Kubernetes nor its seconds of imports are needed.
     from dragoman.reach import NoServiceError, find
-    from dragoman_kube.errors import ClusterError
+    from dragoman_kube.errors import ClusterError, ConfigurationError
 
     try:
         return await find(options.kubeconfig, options.context, options.deployment)
-    except NoServiceError as error:
+    except (NoServiceError, ConfigurationError) as error:
         raise UsageError(str(error)) from error
     except ClusterError as error:
         raise UnreachableError(str(error)) from error
+
+
+def _about_key(error: RefusedError, options: argparse.Namespace) -> str:
+    """Where the API key comes from, if that is what the service refuses."""
+    if not error.is_of_the_key:
+        return ""
+    if options.key_file:
+        return f"; the API key is that of --key-file {options.key_file}"
+    if os.environ.get(KEY_VARIABLE):
+        return (
+            f"; the API key is that of the variable {KEY_VARIABLE}, unless --key-file names a file with one"
+        )
+    return f"; pass --key-file FILE, a file with an API key, or set {KEY_VARIABLE}"
 
 
 def _resumed(outputs: Sequence[Path], options: argparse.Namespace) -> str:
@@ -234,8 +137,3 @@ def _resumed(outputs: Sequence[Path], options: argparse.Namespace) -> str:
         # The other files of the command may be up to date without it.
         again = "the same command without --overwrite goes on with this file"
     return f"; {kept[0]} has what is finished: {again}" if kept else ""
-
-
-def _say(message: str, status: int = DONE) -> int:
-    print(f"dragoman translate: {message}", file=sys.stderr, flush=True)
-    return status

@@ -12,12 +12,21 @@ from typing import NamedTuple
 
 import httpx
 
-from dragoman.command_line import seconds, whole
-from dragoman.files import FilesError, Task, check_replaceable, names_folder, read_glossary, tasks_of
+from dragoman.command_line import seconds, seconds_or_none, whole
+from dragoman.files import (
+    FilesError,
+    Task,
+    check_replaceable,
+    names_folder,
+    of_other_kinds,
+    read_glossary,
+    tasks_of,
+)
 from dragoman.lines import split
 from dragoman.memory import read_memory
 from dragoman.translator import Wanted
 from dragoman_contract.http import ENGINE_PORT
+from dragoman_protocols.files import FILE_ENDINGS
 
 KEY_VARIABLE = "DRAGOMAN_API_KEY"
 
@@ -80,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument(
         "--model",
         metavar="PATH",
-        help="start an engine on this machine for the time of the command (needs dragoman-service)",
+        help="start an engine on this machine for the time of the command; a directory, or as dragoman serve takes it",
     )
     where.add_argument(
         "--prompt-family", default="chatml-generic", metavar="NAME", help="of --model (default: %(default)s)"
@@ -114,7 +123,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     pace.add_argument(
         "--patience",
-        type=_patience,
+        type=seconds_or_none,
         default=60,
         metavar="SECONDS",
         help="give up a service that has refused for load, or not answered, for so long (default: 60)",
@@ -131,14 +140,18 @@ class Job(NamedTuple):
     Args:
         key: Of the API; empty for none.
         tasks: Empty for texts and standard input.
+        other_kinds: Files in folders that are not translated for their ending.
         texts: For standard output.
+        ends: What is written after each of the texts.
         content: Standard input, for `output`.
     """
 
     key: str
     wanted: Wanted
     tasks: Sequence[Task] = ()
+    other_kinds: int = 0
     texts: Sequence[str] = ()
+    ends: Sequence[str] = ()
     content: bytes = b""
     output: Path | None = None
 
@@ -146,6 +159,11 @@ class Job(NamedTuple):
     def outputs(self) -> Sequence[Path]:
         """The files that it writes."""
         return [task.output for task in self.tasks] or ([self.output] if self.output else [])
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether there is no text to send."""
+        return not (self.tasks or self.content.strip() or any(text.strip() for text in self.texts))
 
 
 def job_of(options: argparse.Namespace) -> Job:
@@ -174,12 +192,15 @@ def job_of(options: argparse.Namespace) -> Job:
     if options.file:
         tasks = tasks_of(options.file, options.output, options.target)
         if not tasks:
-            raise UsageError("these folders have no files that can be translated")
-        return Job(key, wanted, tasks)
+            raise UsageError(
+                f"these folders have no files that can be translated, which end in {', '.join(FILE_ENDINGS)}"
+            )
+        return Job(key, wanted, tasks, len(of_other_kinds(options.file)))
     if options.text:
-        return Job(key, wanted, texts=options.text)
+        return Job(key, wanted, texts=options.text, ends=["\n"] * len(options.text))
     if options.output is None:
-        return Job(key, wanted, texts=split(decoded(sys.stdin.buffer.read(), "standard input")[1])[0])
+        lines, ends = split(decoded(sys.stdin.buffer.read(), "standard input")[1])
+        return Job(key, wanted, texts=lines, ends=ends)
     if names_folder(options.output):
         raise UsageError(f"{options.output} is a folder; name a file as --output of standard input")
     check_replaceable(Path(options.output))
@@ -229,10 +250,3 @@ def _tag(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9_*-]+", text):
         raise argparse.ArgumentTypeError(f"{text!r} is no BCP-47 tag, such as fr or pt-BR")
     return text
-
-
-def _patience(text: str) -> float:
-    number = float(text)
-    if not number >= 0:  # NaN would wait for ever.
-        raise argparse.ArgumentTypeError(f"{text} is not 0 or more")
-    return number

@@ -19,6 +19,9 @@ POLL_S = 1.0
 ENDED = ("done", "failed", "cancelled")
 """States of a document that do not change any more."""
 FIRST_DELAY_S, MAX_DELAY_S = 0.25, 15.0
+KEY_CODES = ("key_missing", "key_refused", "token_refused")
+KUBERNETES = "kubernetes"
+"""In place of a code: the API server refuses, not the service behind its proxy."""
 NEVER_PASSES = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
 """Errors of requests that cannot be sent at all."""
 
@@ -80,10 +83,12 @@ class TranslatedFile:
 
     Args:
         findings: Numbers of warnings by code.
+        characters: Of its texts in the source language.
     """
 
     content: bytes
     findings: Mapping[str, int]
+    characters: int = 0
 
     @property
     def is_whole(self) -> bool:
@@ -129,6 +134,11 @@ class RefusedError(Exception):
     def is_of_the_text(self) -> bool:
         """Whether another text may succeed: too long, no reliable translation, a failed generation, a timeout."""
         return self.status in (413, 500, 502, 504) or self.code == "empty_text"
+
+    @property
+    def is_of_the_key(self) -> bool:
+        """Whether the API key is missing or wrong, also for a proxy with other errors; not what Kubernetes refuses."""
+        return self.code in KEY_CODES or (self.status == 401 and self.code != KUBERNETES)
 
 
 class Translator:
@@ -200,7 +210,7 @@ class Translator:
         findings = dict(document.get("findings") or {})
         self.from_memory += findings.pop("from_memory", 0)
         result = await self._patiently(lambda: self._send("GET", f"{path}/result"))
-        return TranslatedFile(result.content, findings)
+        return TranslatedFile(result.content, findings, document.get("characters") or 0)
 
     async def _document(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
         """The document that a request answers with: see docs/reference/api.md."""
@@ -237,9 +247,10 @@ class Translator:
                 return result
             since_s = time.monotonic() - (self._success_s or self._began_s)
             if since_s + wait_s > self._patience_s:
+                # Some errors of connections have no message.
+                reason = str(cause) or type(cause).__name__
                 raise UnreachableError(
-                    f"{self._http.base_url} has not translated for {since_s:.0f} s: "
-                    f"{type(cause).__name__} {cause}"
+                    f"{self._http.base_url} has not translated for {since_s:.0f} s: {reason}"
                 ) from cause
             await asyncio.sleep(wait_s)
             delay_s = min(2 * delay_s, MAX_DELAY_S)
@@ -251,7 +262,7 @@ class Translator:
         try:
             answer = await self._http.request(method, path.lstrip("/"), **arguments)
         except httpx.ReadTimeout as error:
-            raise RefusedError(504, "timeout", f"no answer within the time of --timeout: {error}") from error
+            raise RefusedError(504, "timeout", "no answer within the time of --timeout") from error
         if answer.is_success:
             return answer
         code, message = _reason(answer)
@@ -262,6 +273,8 @@ def _reason(answer: httpx.Response) -> tuple[str, str]:
     """The code and the message of an error of the native API, or of what answered in its place."""
     try:
         document = answer.json()
+        if document.get("kind") == "Status":
+            return KUBERNETES, str(document["message"])
         error = document.get("error", document)
         return str(error.get("code") or ""), str(error["message"])
     except (ValueError, LookupError, AttributeError):

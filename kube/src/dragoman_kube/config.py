@@ -13,7 +13,7 @@ from urllib.request import getproxies, proxy_bypass
 import yaml
 from kubernetes.aio import client, config
 
-from dragoman_kube.errors import ClusterError
+from dragoman_kube.errors import ConfigurationError
 
 _NO_KUBECONFIG = (TypeError, AttributeError, LookupError)
 """What the client raises where a YAML file has another structure."""
@@ -29,10 +29,10 @@ async def configuration(
     Without `kubeconfig` the cluster is found as by kubectl; without `context` the current one is taken.
 
     Raises:
-        ClusterError: There is no cluster to connect to, or its credentials cannot be read.
+        ConfigurationError: There is no cluster to connect to, or its credentials cannot be read.
     """
     loaded = client.Configuration()
-    path = kubeconfig or _kubeconfig()
+    path = _existing(Path(kubeconfig)) if kubeconfig else _kubeconfig()
     try:
         if path:
             await config.load_kube_config(config_file=str(path), context=context, client_configuration=loaded)
@@ -42,7 +42,7 @@ async def configuration(
         source = path or "the pod's service account"
         what = "it is no kubeconfig" if isinstance(error, _NO_KUBECONFIG) else " ".join(str(error).split())
         reason = f"{what.rstrip('.')}; set KUBECONFIG or run inside a cluster"
-        raise ClusterError(f"read {source}", reason) from error
+        raise ConfigurationError(f"read {source}", reason) from error
     # aiohttp would read .netrc and the environment's proxies again for each request, in a thread.
     loaded.client_session_kwargs = {"trust_env": False}
     loaded.proxy = loaded.proxy or _proxy(loaded.host)
@@ -91,6 +91,12 @@ def own_namespace() -> str:
     except config.ConfigException:
         return "default"
     return str(context.get("context", {}).get("namespace") or "default")
+
+
+def _existing(named: Path) -> Path:
+    if not named.exists():
+        raise ConfigurationError(f"read {named}", "there is no such file")
+    return named
 
 
 def _kubeconfig() -> str | None:

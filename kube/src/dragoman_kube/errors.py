@@ -3,6 +3,7 @@
 ::
 
     ClusterError
+    ├── ConfigurationError   no address or credentials; nothing was sent
     ├── NotFoundError        404
     ├── ConflictError        409
     ├── GoneError            410: the resourceVersion has expired
@@ -32,6 +33,10 @@ class ClusterError(Exception):
         self.reason = reason
         self.status = status
         self.code = code
+
+
+class ConfigurationError(ClusterError):
+    """There is no cluster to connect to, or its credentials cannot be read."""
 
 
 class NotFoundError(ClusterError):

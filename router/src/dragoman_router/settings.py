@@ -35,7 +35,7 @@ class TokenLimits(BaseModel, alias_generator=to_camel, extra="forbid", frozen=Tr
 
 
 class Settings(CommandSettings):
-    """Everything that can be set on `dragoman router`."""
+    """Options of `dragoman router`."""
 
     model_config = SettingsConfigDict(env_prefix="DRAGOMAN_ROUTER_", cli_prog_name="dragoman router")
 

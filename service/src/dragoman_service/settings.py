@@ -29,7 +29,7 @@ KUBERNETES_TERMINATION_LOG = Path("/dev/termination-log")
 
 
 class Settings(CommandSettings):
-    """The settings of one engine pod; immutable once read."""
+    """Options of `dragoman serve`, which runs one engine pod."""
 
     model_config = SettingsConfigDict(env_prefix="DRAGOMAN_", cli_prog_name="dragoman serve")
 

@@ -87,7 +87,7 @@ def _figure(width_in: float, height_in: float) -> Any:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ModuleNotFoundError as missing:
-        raise SimulateError("--plot needs matplotlib: install dragoman-simulate[plot]") from missing
+        raise SimulateError("--plot needs matplotlib: pip install matplotlib") from missing
     figure = Figure(figsize=(width_in, height_in), layout="constrained")
     FigureCanvasAgg(figure)
     return figure

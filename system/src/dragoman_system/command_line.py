@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import logging
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, CliSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as PydanticSettingsError
 
 Read = TypeVar("Read", bound=BaseSettings)
@@ -49,11 +51,38 @@ def read_command_line(settings: type[Read], argv: Sequence[str]) -> Read:
         SystemExit: After `--help`.
     """
     try:
-        return settings(_cli_parse_args=list(argv), _cli_exit_on_error=False)
+        source: CliSettingsSource[Any] = CliSettingsSource(settings, cli_exit_on_error=False)
+        _describe(source.root_parser)
+        return settings(_cli_settings_source=source(args=list(argv)))
     except PydanticSettingsError as error:
         raise CommandLineError(_unreadable(str(error), settings)) from error
     except ValidationError as error:
         raise CommandLineError("; ".join(_invalid(dict(item)) for item in error.errors())) from error
+
+
+_UNIT = {"per_s": "N", "s": "SECONDS", "bytes": "BYTES", "port": "PORT"}
+"""What a number is, by the end of its flag."""
+
+
+def _describe(parser: argparse.ArgumentParser) -> None:
+    """Name values in `--help` by what they are; pydantic names Python's types, and defaults such as `None`."""
+    for action in parser._actions:
+        if isinstance(action.metavar, str):
+            action.metavar = _value(action.metavar, action.dest)
+        if action.help:
+            action.help = re.sub(
+                r"(?<=\(default: )(?:True|False)(?=\)$)", lambda found: found[0].lower(), action.help
+            )
+            action.help = re.sub(r" ?\(default(?:: (?:None|\(\)|\{\}|)| factory: .*)\)$", "", action.help)
+
+
+def _value(kind: str, field: str) -> str:
+    if kind in ("int", "float"):
+        return next((unit for end, unit in _UNIT.items() if re.search(rf"(^|_){end}$", field)), "N")
+    if kind.startswith(("tuple[str", "list[str")):
+        return "LIST"
+    named = {"bool": "{true,false}", "str": "TEXT", "SecretStr": "TEXT", "Path": "PATH"}
+    return named.get(kind, kind if kind.startswith("{") else "JSON")
 
 
 def flag(field: str) -> str:

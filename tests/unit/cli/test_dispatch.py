@@ -1,17 +1,21 @@
 import importlib.metadata
 import importlib.util
 import os
+import re
 import resource
+import shlex
 import subprocess
 import sys
 import tomllib
+from contextlib import suppress
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from dragoman import __main__ as cli
-from dragoman.__main__ import COMMANDS, ENOUGH_FILES, GROUP, entry_point, main
+from dragoman.__main__ import COMMANDS, ENOUGH_FILES, GROUP, entry_point, installation, main, version
 from dragoman.exits import FAILED
 
 ROOT = Path(__file__).parents[3]
@@ -55,7 +59,61 @@ def test_an_unknown_command_is_named(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_help_and_distributions_have_the_same_commands() -> None:
-    assert {name: command.requirement.partition("[")[0] for name, command in COMMANDS.items()} == declared()
+    assert COMMANDS.keys() == declared().keys()
+
+
+def required(folder: str) -> set[str]:
+    """The folders whose distributions a folder requires, with its own; `cli[people]` with an extra."""
+    name, _, extra = folder.rstrip("]").partition("[")
+    project = tomllib.loads((ROOT / name / "pyproject.toml").read_text())["project"]
+    lines = project["dependencies"] + project.get("optional-dependencies", {}).get(extra, [])
+    distributions = [Requirement(line).name for line in lines]
+    folders = {found.removeprefix("dragoman-") for found in distributions if found.startswith("dragoman-")}
+    return {name}.union(*map(required, folders))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_is_to_be_installed_for_a_command_has_all_that_it_requires(command: str) -> None:
+    named = shlex.split(installation(command).partition("pip install ")[2])
+    folders = {path.removeprefix("./").partition("[")[0] for path in named}
+    assert {"cli", folder_of(declared()[command])} <= folders
+    assert folders == set().union(*(required(path.removeprefix("./")) for path in named))
+
+
+def folder_of(distribution: str) -> str:
+    return "cli" if distribution == "dragoman" else distribution.removeprefix("dragoman-")
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["translate", "--version"]])
+def test_the_version_is_printed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == f"dragoman {importlib.metadata.version('dragoman')}\n"
+
+
+def test_a_checkout_that_is_not_installed_has_the_same_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = version()
+
+    def missing(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", missing)
+    assert version() == installed
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_names_no_types_of_python(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    with suppress(SystemExit):
+        main([name, "--help"])
+    printed = capsys.readouterr().out
+    assert f"usage: dragoman {name}" in printed
+    found = re.search(
+        r"\b(Path|None|null|str|int|float|bool|tuple|dict|SecretStr|factory|lambda|True|False)\b|<class",
+        printed,
+    )
+    assert found is None, found
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -86,7 +144,10 @@ def test_a_missing_package_names_the_distribution_that_requires_it(
     absent = EntryPoint("operator", "package_that_is_missing:main", GROUP)
     monkeypatch.setattr(cli, "entry_point", lambda _: absent)
     assert main(["operator"]) == 1
-    assert "'package_that_is_missing' is not installed; install dragoman-operator" in capsys.readouterr().err
+    assert (
+        "'package_that_is_missing' is not installed; in a checkout of Dragoman, run: pip install ./contract"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_part_that_is_not_installed_is_named(
@@ -95,7 +156,10 @@ def test_a_part_that_is_not_installed_is_named(
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda **_: ())
     monkeypatch.setattr(cli, "CHECKOUT", tmp_path)
     assert main(["router"]) == 1
-    assert "not in this installation; install dragoman-router" in capsys.readouterr().err
+    assert (
+        "not in this installation; in a checkout of Dragoman, run: pip install ./contract"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("arguments", [["models"], ["--help"], ["completion", "bash"]])

@@ -17,11 +17,13 @@ WANTED = Wanted("en", "de")
 def test_lines_and_their_ends_are_the_text(text: str) -> None:
     lines, ends = split(text)
     assert "".join(line + end for line, end in zip(lines, ends, strict=True)) == text
-    assert not any("\n" in line for line in lines)
+    assert not any("\n" in line or "\r" in line for line in lines)
 
 
 def test_a_last_line_without_an_end_and_one_with() -> None:
     assert split("a\r\nb") == (["a", "b"], ["\r\n", ""])
+    assert split("a\rb") == (["a", "b"], ["\r", ""])
+    assert split("") == ([], [])
     assert split("a\nb\n") == (["a", "b"], ["\n", "\n"])
 
 

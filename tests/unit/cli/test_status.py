@@ -7,7 +7,7 @@ import pytest
 from tests.support.http_server import Handler, serving
 
 from dragoman import status
-from dragoman.exits import DONE, FAILED, UNREACHABLE
+from dragoman.exits import DONE, FAILED, UNREACHABLE, USAGE
 
 
 class Api(Handler):
@@ -99,13 +99,13 @@ def test_rights_in_one_namespace_suffice(
 
 def test_a_cluster_without_dragoman(api: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     api.objects = None
-    assert run(api, tmp_path) == UNREACHABLE
-    assert "helm install" in capsys.readouterr().err
+    assert run(api, tmp_path) == FAILED
+    assert "Dragoman is not installed in this cluster" in capsys.readouterr().err
 
 
 def test_a_cluster_that_does_not_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status.main(["--kubeconfig", kubeconfig(tmp_path, 1)]) == UNREACHABLE
-    assert status.main(["--kubeconfig", "/nowhere"]) == UNREACHABLE
+    assert status.main(["--kubeconfig", "/nowhere"]) == USAGE
     assert "read /nowhere" in capsys.readouterr().err
 
 

@@ -3,80 +3,15 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.http_server import Handler, serving
 
 from dragoman import translate
 from dragoman.exits import DONE, FAILED, INTERRUPTED, UNREACHABLE, USAGE
 from dragoman.journal import journal_of
 from dragoman.translator import Translator
-
-
-class Service(Handler):
-    """Answers in capitals; refuses Klingon as an engine pod refuses a pair, and `too long` as one refuses a text."""
-
-    def do_GET(self) -> None:
-        """The Services of a cluster, as the API server lists them, or a document that is translated."""
-        state = self.server
-        if self.path == "/documents/ID":
-            return self.respond(
-                200, {"id": "ID", "state": "done", "findings": {"from_memory": 2} | state.findings}
-            )
-        if self.path == "/documents/ID/result":
-            return self.respond(200, state.uploaded.upper())
-        assert self.headers["authorization"] == "Bearer person"
-        assert self.path.startswith("/api/v1/services?")
-        router = {
-            "metadata": {"name": "router", "namespace": "system"},
-            "spec": {"clusterIP": "10.0.0.1", "ports": [{"name": "http", "port": 80}]},
-        }
-        return self.respond(200, {"metadata": {"resourceVersion": "1"}, "items": [router]})
-
-    def do_POST(self) -> None:
-        if self.path.startswith("/api/"):
-            assert self.headers["authorization"] == "Bearer person"
-            assert self.path == "/api/v1/namespaces/system/services/router:http/proxy/translate"
-        body = self.body()
-        if self.path.startswith("/documents"):
-            self._document(body)
-            return
-        received = json.loads(body)
-        self.server.received.append((received, self.headers["x-api-key"]))
-        if received["target_lang"] == "tlh":
-            self.respond(422, {"error": {"code": "unsupported_pair", "message": "en to tlh is not served"}})
-        elif "too long" in received["text"]:
-            self.respond(413, {"error": {"code": "text_too_long", "message": "9 tokens"}})
-        else:
-            self.respond(200, {"translation": [text.upper() for text in received["text"]]})
-
-    def _document(self, body: bytes) -> None:
-        assert self.path == "/documents"
-        state = self.server
-        state.form = body
-        head, _, content = body.partition(b'name="file"; filename=')
-        assert b"target_lang" in head
-        state.uploaded = content.split(b"\r\n\r\n", 1)[1].partition(b"\r\n--")[0]
-        self.respond(202, {"id": "ID", "state": "queued"})
-
-
-@pytest.fixture(autouse=True)
-def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.translator.POLL_S", 0.01)
-
-
-@pytest.fixture
-def service() -> Iterator[Any]:
-    with serving(Service, received=[], findings={}) as server:
-        yield server
-
-
-@pytest.fixture
-def url(service: Any) -> str:
-    return str(service.url)
 
 
 def test_translations_are_printed_a_line_each(url: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -286,8 +221,7 @@ def test_detection_is_asked_for_by_name(service: Any, url: str) -> None:
 def test_what_cannot_be_used_is_named(
     arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status = translate.main(["--to", "de", *arguments])
-    assert status == (UNREACHABLE if "kubeconfig" in arguments[0] else USAGE)
+    assert translate.main(["--to", "de", *arguments]) == USAGE
     assert reason in capsys.readouterr().err
 
 
@@ -300,7 +234,7 @@ def test_an_interruption_says_what_is_kept(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dragoman.translate.translate_lines", interrupt)
+    monkeypatch.setattr("dragoman.translate_run.translate_lines", interrupt)
     command = ["--url", url, "--to", "fr", "--file", str(source), "--output", str(output)]
     assert translate.main(command) == INTERRUPTED
     assert f"{journal_of(output)} has what is finished: the same command goes on" in capsys.readouterr().err
@@ -322,7 +256,7 @@ def test_with_overwrite_an_interruption_names_the_command_that_goes_on(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dragoman.translate.translate_lines", interrupt)
+    monkeypatch.setattr("dragoman.translate_run.translate_lines", interrupt)
     assert translate.main([*command, "--overwrite"]) == INTERRUPTED
     assert "the same command without --overwrite goes on" in capsys.readouterr().err
 

@@ -88,7 +88,7 @@ def answer_file(name: str, request: Request, site: Site) -> Answer:
         UnknownPathError: The page is off.
     """
     if not site.page:
-        raise UnknownPathError(f"nothing here at {request.path[:100]!r}: the page is off (--no-page)")
+        raise UnknownPathError(f"nothing here at {request.path[:100]!r}: the page is off")
     headers = (("Content-Type", MEDIA[name]), ("ETag", etag(name)), *HEADERS)
     if is_known(etag(name), request.text_header("If-None-Match")):
         return Answer(304, b"", headers[1:])
@@ -126,7 +126,7 @@ def respond_fleet(request: Request, site: Site) -> Answer:
         InvalidFieldError: `since` is no time.
     """
     if not site.page:
-        raise UnknownPathError(f"nothing here at {FLEET_PATH!r}: the page is off (--no-page)")
+        raise UnknownPathError(f"nothing here at {FLEET_PATH!r}: the page is off")
     if site.fleet is None:
         raise UnknownPathError("an engine pod has no fleet view; routers have one")
     since, fleet = _since(request), site.fleet

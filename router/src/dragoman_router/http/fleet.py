@@ -34,7 +34,7 @@ def check_fleet(request: RoutedRequest, keys_required: bool) -> None:
         raise FleetForbiddenError('the fleet view needs a key or a token that has "fleet": true')
     raise FleetForbiddenError(
         "the fleet view of a router without keys is for its own machine: use kubectl port-forward and 127.0.0.1, or "
-        'give the router keys (--keys-dir), one of them with "fleet": true'
+        'give the router keys, one of them with "fleet": true'
     )
 
 

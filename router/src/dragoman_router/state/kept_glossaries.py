@@ -43,7 +43,7 @@ class NoStore(MemoryStore):
 
     async def add(self, glossary: StoredGlossary) -> None:  # noqa: ARG002 - the store's signature
         """Refuse a glossary."""
-        raise InvalidFieldError("glossaries need state that routers share (--state-url)")
+        raise InvalidFieldError("glossaries are not kept here: the routers share no state")
 
 
 def store_of(settings: Settings, shared: SharedState | None) -> PackedStore:

@@ -298,8 +298,7 @@ def _raise_if_all_failed(parts: Iterable[SegmentResult]) -> None:
 
 def _timeout(limit_s: float) -> DeadlineExceededError:
     return DeadlineExceededError(
-        f"the translation was not finished within {limit_s:g} s; send less text at once, or raise "
-        "--request-timeout-s"
+        f"the translation was not finished within {limit_s:g} s, the limit of this service; send less text at once"
     )
 
 

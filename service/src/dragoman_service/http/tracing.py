@@ -39,7 +39,8 @@ def tracing(endpoint: str | None, service_name: str) -> Tracing | None:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
         raise SettingsError(
-            "traces need OpenTelemetry's packages: install dragoman-service[otel], or name no collector"
+            "traces need OpenTelemetry's packages: leave --otlp-endpoint out, or run, in a checkout: "
+            "pip install './service[otel]'"
         ) from None
     exporter = OTLPSpanExporter(endpoint=endpoint, timeout=EXPORT_TIMEOUT_S)
     return Tracing(BatchSpanProcessor(exporter), service_name)

@@ -12,7 +12,7 @@ from contextlib import aclosing
 from functools import cache
 from typing import Any
 
-from dragoman_protocols.errors import GenerationError, OverloadedError
+from dragoman_protocols.errors import EngineDeadError, GenerationError, OverloadedError
 from dragoman_service.engine.protocol import (
     Capacity,
     Chunk,
@@ -149,7 +149,8 @@ class AsyncLLMEngine:
                             output, len(token_ids), None if sampling.detokenize else self._tokens.decode
                         )
         except VLLMDeadError as error:
-            raise self._runtime.death() from error
+            # The cause is for the pod's log, and its termination log (`check`).
+            raise EngineDeadError("the engine failed; its pod is about to be restarted") from error
         except GenerationError:
             raise
         except Exception as error:
@@ -241,7 +242,7 @@ def _translated(error: Exception) -> Exception:
     # Releases that refuse on overload raise an error that carries 503 (0.29 and later).
     if getattr(error, "http_status", None) == 503:
         return OverloadedError("the engine's queue is full")
-    return GenerationError(f"vLLM failed on this request: {type(error).__name__}")
+    return GenerationError(f"the engine failed on this request: {type(error).__name__}")
 
 
 def chunk(output: Any, prompt_tokens: int, decode: Callable[[Sequence[int]], str] | None) -> Chunk:
@@ -260,7 +261,7 @@ def chunk(output: Any, prompt_tokens: int, decode: Callable[[Sequence[int]], str
     if completion.finish_reason is None:
         return Chunk(completion.text)
     if completion.finish_reason not in tuple(Finish):
-        raise GenerationError(f"vLLM ended the generation: {completion.finish_reason}")
+        raise GenerationError(f"the engine ended the generation: {completion.finish_reason}")
     finish = Finish(completion.finish_reason)
     text = completion.text if decode is None else _decoded(completion.token_ids, finish, decode)
     return Chunk(text, finish, prompt_tokens, len(completion.token_ids))

@@ -36,5 +36,5 @@ def test_an_output_that_was_cut_keeps_its_last_token_but_no_half_character(finis
 
 
 def test_an_output_that_was_aborted_is_no_answer() -> None:
-    with pytest.raises(GenerationError, match="vLLM ended the generation: abort"):
+    with pytest.raises(GenerationError, match="the engine ended the generation: abort"):
         chunk(output("", [], "abort"), 7, decode)
