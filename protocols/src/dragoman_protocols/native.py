@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import msgspec
 from msgspec import Meta, Struct
@@ -88,7 +88,7 @@ class TranslatePair(Struct):
         Tag | None,
         Meta(description='BCP-47 tag of the text, such as "en"; default and "auto": detected, text by text'),
     ] = None
-    glossary_id: Annotated[str | None, Meta(description="a kept glossary; requires source_lang")] = None
+    glossary_id: Annotated[str | None, Meta(description="a kept glossary")] = None
     glossary_ids: Annotated[
         list[str], Meta(max_length=MAX_GLOSSARIES, description="the same for several glossaries")
     ] = []
@@ -229,11 +229,10 @@ def _has_q(request: Request) -> bool:
 def find(body: TranslatePair, _: Offer) -> Peek:
     """The pair, the texts and the glossaries."""
     texts = (body.text,) if isinstance(body.text, str) else tuple(body.text)
-    need = need_of(body.source_lang, body.target_lang, texts)
-    found = peek_of(need)
+    found = peek_of(need_of(body.source_lang, body.target_lang, texts))
     if body.glossary_id is None and not body.glossary_ids:
         return found
-    return found._replace(glossary_ids=glossary_ids(body.glossary_id, body.glossary_ids, need))
+    return found._replace(glossary_ids=glossary_ids(body))
 
 
 def call(body: TranslateRequest, found: Peek, site: Site) -> Translate:
@@ -249,16 +248,16 @@ def call(body: TranslateRequest, found: Peek, site: Site) -> Translate:
     )
 
 
-def glossary_ids(one: str | None, several: Sequence[str], need: Need) -> tuple[str, ...]:
-    """The glossaries that a request names.
+class NamesGlossaries(Protocol):
+    """A request that can name glossaries."""
 
-    Raises:
-        InvalidFieldError: It names no source language: a glossary is of a pair.
-    """
-    named = (*several, *([] if one is None else [one]))
-    if named and need.source is None:
-        raise InvalidFieldError("source_lang is required with a glossary")
-    return named
+    glossary_id: str | None
+    glossary_ids: list[str]
+
+
+def glossary_ids(body: NamesGlossaries) -> tuple[str, ...]:
+    """The glossaries that a request names."""
+    return (*body.glossary_ids, *([] if body.glossary_id is None else [body.glossary_id]))
 
 
 def need_of(source_lang: str | None, target_lang: str, texts: tuple[str, ...] = ()) -> Need:

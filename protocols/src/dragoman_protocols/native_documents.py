@@ -59,7 +59,7 @@ class DocumentPair(Struct):
     source_lang: Annotated[
         Tag | None, Meta(description='BCP-47 tag of the file; default and "auto": detected')
     ] = None
-    glossary_id: Annotated[str | None, Meta(description="requires source_lang")] = None
+    glossary_id: Annotated[str | None, Meta(description="a kept glossary")] = None
     glossary_ids: Annotated[
         list[str], Meta(max_length=MAX_GLOSSARIES, description="the same for several glossaries")
     ] = []
@@ -137,8 +137,7 @@ def find(parsed: Parsed, _: Offer) -> Peek:
     """The pair and the glossaries of an upload, and a sample of its text."""
     form = parsed.form
     need = need_of(form.source_lang, form.target_lang)
-    named = glossary_ids(form.glossary_id, form.glossary_ids, need)
-    return Peek((need,), 0, glossary_ids=named, sample=parsed.upload.sample)
+    return Peek((need,), 0, glossary_ids=glossary_ids(form), sample=parsed.upload.sample)
 
 
 def call(parsed: Parsed, found: Peek, _: Site) -> TranslateFile:

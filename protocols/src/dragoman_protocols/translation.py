@@ -58,6 +58,7 @@ class TranslationRequest:
         source_lang: BCP-47 tag of the texts; None detects it, text by text.
         split: What may end a segment of plain text; None leaves it to the deployment's setting.
         terms: The caller's glossary; wins over the deployment's.
+        terms_by_source: The same where the source is detected, by its primary subtag; empty: there are no such terms.
         memory: Translations that are taken instead of generating them, by the `segment_key` of what they translate.
         context: Text that helps to understand and is not translated.
         instructions: Instructions to the model, in words.
@@ -76,6 +77,7 @@ class TranslationRequest:
     format: Format = Format.PLAIN
     split: Split | None = None
     terms: tuple[Term, ...] = ()
+    terms_by_source: Mapping[str, tuple[Term, ...]] = field(default_factory=dict, hash=False)
     memory: Mapping[str, str] = field(default_factory=dict, hash=False)
     formality: Formality = Formality.DEFAULT
     context: str = ""

@@ -119,7 +119,6 @@ def test_a_router_finds_the_pair_beside_fields_of_a_newer_pod() -> None:
         ({}, {}, "target_lang is required"),
         ({"target_lang": ["de"]}, {"file_name": None}, "file is required"),
         ({"target_lang": ["de"]}, {"file_name": ""}, "file must have a name"),
-        ({"target_lang": ["de"], "glossary_id": ["a"]}, {}, "source_lang is required with a glossary"),
         ({"target_lang": ["de"], "formality": ["loud"]}, {}, "formality must be one of default, more"),
         ({"target_lang": ["de"], "timeout_s": ["x"]}, {}, "timeout_s must be a number"),
         ({"target_lang": ["de"], "document_key": ["x"]}, {}, "'document_key' is no field of this request"),

@@ -59,10 +59,15 @@ def test_one_text_and_several_are_distinguished() -> None:
 
 @pytest.mark.parametrize(
     ("fields", "found"),
-    [({}, ()), ({"glossary_id": "a"}, ("a",)), ({"glossary_ids": ["a", "b"]}, ("a", "b"))],
+    [
+        ({}, ()),
+        ({"glossary_id": "a"}, ("a",)),
+        ({"glossary_ids": ["a", "b"]}, ("a", "b")),
+        ({"glossary_id": "a", "source_lang": "auto"}, ("a",)),
+    ],
 )
 def test_a_request_names_glossaries(fields: dict[str, Any], found: tuple[str, ...]) -> None:
-    raw = body(text="a", stream=True, **PAIR, **fields)
+    raw = body(text="a", stream=True, **PAIR | fields)
     call = parse(raw)
     assert (call.glossary_ids, call.events is not None) == (found, True)
     assert READING.peek(Request("POST", "/translate", b"", [], raw), SITE.offer).glossary_ids == found
@@ -100,7 +105,6 @@ def test_a_body_that_is_not_json_in_utf8_is_malformed(raw: bytes, message: str) 
         (body(text="a", memory=[{"source": "\n", "target": "b"}], **PAIR), "memory[0] must not be blank"),
         (body(text="a", alternatives=10, **PAIR), "alternatives must be at most 9"),
         (body(text="a", formality="rude", **PAIR), "formality must be one of default, more, less"),
-        (body(text="a", glossary_id="a", target_lang="de"), "source_lang is required with a glossary"),
         (body(text="a", glossary_ids=["a"] * 6, **PAIR), "glossary_ids must have at most 5"),
         (body(text="a", timeout_s=0, **PAIR), "timeout_s must be greater than 0"),
         (b"[]", "must be a JSON object"),

@@ -148,6 +148,38 @@ def test_the_terms_of_a_glossary_reach_the_model(
         client.delete_glossary(glossary)
 
 
+def test_of_detected_sources_each_text_has_the_terms_of_its_language(client: deepl.DeepLClient) -> None:
+    """In Dragoman's own API; the scripted model ignores terms, which the guard finds."""
+    made = client.create_multilingual_glossary(
+        "Art",
+        [
+            Entries("EN", "FR", {"gift": "cadeau"}),
+            Entries("DE", "FR", {"Gift": "poison"}),
+            Entries("EN", "DE", {"cat": "Katze"}),
+        ],
+    )
+
+    def translated(target: str, *texts: str) -> httpx.Response:
+        body = {"text": texts, "target_lang": target, "glossary_id": made.glossary_id}
+        return httpx.post(f"{client.server_url}/translate", json=body)
+
+    english, german = (
+        "I have bought a gift for my mother.",
+        "Die Polizei hat das Gift in der Flasche gefunden.",
+    )
+    spanish = "El gato duerme en el sofá de la abuela."
+    found = [
+        [each["detail"] for each in details["warnings"] if each["code"] == "glossary"]
+        for details in translated("fr", english, german, spanish).json()["details"]
+    ]
+    lost = "1 of the glossary's terms are not in it"
+    assert found == [[lost], [lost], ["the glossary has no terms from es to fr"]]
+    refused = translated("it", english)
+    assert refused.status_code == 422
+    assert "No dictionary found for target language it" in refused.json()["error"]["message"]
+    client.delete_multilingual_glossary(made.glossary_id)
+
+
 def test_the_languages_of_glossaries_are_listed(client: deepl.DeepLClient) -> None:
     pairs = {(pair.source_lang, pair.target_lang) for pair in client.get_glossary_languages()}
     assert ("en", "de") in pairs

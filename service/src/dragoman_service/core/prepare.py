@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache, partial
+from itertools import chain
 
 import regex
 
@@ -92,9 +93,10 @@ def resolve_options(request: TranslationRequest, pair: Pair, family: PromptFamil
     tone = TONES.get(request.formality)
     context = request.context.strip()
     instructions = tuple(filter(str.strip, request.instructions))
-    if not (request.terms or context or tone or instructions):
+    has_terms = bool(request.terms) or any(request.terms_by_source.values())
+    if not (has_terms or context or tone or instructions):
         return _NO_OPTIONS[not family.unsupported(pair, PromptOptions(terms=ANY_TERM))]
-    options = PromptOptions(ANY_TERM if request.terms else (), context, tone, instructions)
+    options = PromptOptions(ANY_TERM if has_terms else (), context, tone, instructions)
     preferred = request.formality in (Formality.PREFER_MORE, Formality.PREFER_LESS)
     if preferred and family.unsupported(pair, PromptOptions(tone=tone)):
         options = replace(options, tone=None)
@@ -216,7 +218,8 @@ class Preparer:
         chars = sum(map(len, request.texts)) + TEXT_CHARS * len(request.texts)
         if request.format is not Format.PLAIN:
             chars *= MARKUP_RATIO
-        return chars + sum(len(term.source) for term in request.terms) > INLINE_CHARS
+        terms = chain(request.terms, *request.terms_by_source.values())
+        return chars + sum(len(term.source) for term in terms) > INLINE_CHARS
 
     def indexes_terms(self, request: TranslationRequest) -> bool:
         """Whether `texts` may index the deployment's terms for a pair, which can take seconds."""
@@ -232,16 +235,23 @@ class Preparer:
             CallerError: See `check`; or the language of a text is not served or not detected.
         """
         self.check(request)
-        own = Glossary(request.terms) if request.terms else None
+        own = cache(partial(_terms_of_request, request))
         return [self._text(request, index, own) for index in range(len(request.texts))]
 
-    def _text(self, request: TranslationRequest, index: int, own: Glossary | None) -> PreparedText:
+    def _text(
+        self, request: TranslationRequest, index: int, own: Callable[[str], Glossary | None]
+    ) -> PreparedText:
         text = request.texts[index]
         source = self._source(request, text)
         if source.pair is None:
             return PreparedText(index, source, SegmentedText((), (text,)), ())
         resolved = resolve_options(request, source.pair, self._family)
-        glossaries = self._glossaries(source.pair, own) if resolved.supports_terms else ()
+        from_code = source.pair.source.code
+        glossaries = self._glossaries(source.pair, own(from_code)) if resolved.supports_terms else ()
+        warnings = resolved.warnings
+        if request.terms_by_source and from_code not in request.terms_by_source:
+            detail = f"the glossary has no terms from {from_code} to {source.pair.target.code}"
+            warnings = (*warnings, Warned("glossary", detail))
         document = prepare(text, self._how(request, source.pair, resolved.options, bool(glossaries)))
         contexts = self._contexts(document, source.pair, resolved.options.context)
         tasks = []
@@ -252,7 +262,7 @@ class Preparer:
                 pairs = tuple((term.source, term.target) for term in terms)
                 options = replace(options, terms=pairs, context=context)
             tasks.append(SegmentTask(segment, source.pair, options, terms, request.alternatives))
-        return PreparedText(index, source, document, tuple(tasks), resolved.warnings)
+        return PreparedText(index, source, document, tuple(tasks), warnings)
 
     def _source(self, request: TranslationRequest, text: str) -> SourceLanguage:
         if request.source_lang is None:
@@ -322,6 +332,12 @@ class Preparer:
             continues = carries and before is not None and SAME_PARAGRAPH.fullmatch(between)
             yield _end_of(before) if continues and before is not None else given
             before = segment
+
+
+def _terms_of_request(request: TranslationRequest, source: str) -> Glossary | None:
+    """The request's terms for texts from a language, by its primary subtag."""
+    terms = (*request.terms, *request.terms_by_source.get(source, ()))
+    return Glossary(terms) if terms else None
 
 
 def _end_of(segment: Segment) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from dragoman_protocols.errors import (
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.glossaries.packed import MAX_DOCUMENT_BYTES, revisions, unpack
 from dragoman_protocols.glossaries.store import GlossaryStore, MemoryStore, canonical_id
-from dragoman_protocols.glossaries.values import StoredGlossary, read, terms
+from dragoman_protocols.glossaries.values import Dictionary, StoredGlossary, read, terms
 from dragoman_protocols.languages import language
 from dragoman_protocols.translation import Format, TranslationRequest
 from dragoman_service.errors import SettingsError
@@ -91,6 +91,23 @@ class AttachedGlossaries:
         return found[0]
 
 
+def _dictionaries(
+    glossaries: Sequence[StoredGlossary], request: TranslationRequest
+) -> dict[str, list[Dictionary]]:
+    """The dictionaries into a request's target, by the primary subtags of their sources."""
+    target = language(request.target_lang).code
+    if request.source_lang is not None:
+        source = language(request.source_lang).code
+        return {source: [glossary.dictionary(source, target) for glossary in glossaries]}
+    found: dict[str, list[Dictionary]] = {}
+    for dictionary in (each for glossary in glossaries for each in glossary.dictionaries):
+        if dictionary.target_lang == target:
+            found.setdefault(dictionary.source_lang, []).append(dictionary)
+    if not found:
+        raise UnknownDictionaryError(f"No dictionary found for target language {target} in glossary")
+    return found
+
+
 def _read(revision: str, content: bytes) -> tuple[StoredGlossary, int]:
     document = unpack(content, revision)
     return read(document), len(document)
@@ -113,33 +130,37 @@ class GlossaryTerms:
     ) -> TranslationRequest:
         """The request with the terms of its glossaries; their pairs have no variants.
 
+        Where the source is detected, it gets the terms of all sources that one of the glossaries has.
+
         Args:
-            request: With a source language where there are glossaries.
+            request: Its own terms come before those of glossaries.
             glossary_ids: The first one's terms come before the others'.
             header: `GLOSSARIES_HEADER`: the revisions of those that a router attached.
 
         Raises:
             GlossaryMissingError: One has to be attached first.
             UnknownGlossaryError: There is no such glossary.
-            InvalidFieldError: One has no dictionary for the pair.
+            InvalidFieldError: One has no dictionary for the pair; of a detected source, none has one for the target.
             GlossaryStoreError: One cannot be read.
         """
-        if request.source_lang is None or not glossary_ids:
+        if not glossary_ids:
             return request
-        pair = language(request.source_lang).code, language(request.target_lang).code
         attached = revisions(header)
         found = [await self._glossary(each, attached) for each in glossary_ids]
         try:
-            dictionaries = [glossary.dictionary(*pair) for glossary in found]
+            dictionaries = _dictionaries(found, request)
         except UnknownDictionaryError as error:
             raise InvalidFieldError(f"Bad request. Reason: {error}") from None
 
-        is_plain = request.format is Format.PLAIN
+        def found_terms() -> dict[str, tuple[Term, ...]]:
+            is_plain = request.format is Format.PLAIN
+            texts = request.texts if is_plain else [*map(unescaped, request.texts)]
+            return {source: terms(each, texts) for source, each in dictionaries.items()}
 
-        def found_terms() -> tuple[Term, ...]:
-            return terms(dictionaries, request.texts if is_plain else [*map(unescaped, request.texts)])
-
-        return replace(request, terms=await asyncio.to_thread(found_terms))
+        by_source = await asyncio.to_thread(found_terms)
+        if request.source_lang is None:
+            return replace(request, terms_by_source=by_source)
+        return replace(request, terms=(*request.terms, *next(iter(by_source.values()))))
 
     async def _glossary(self, glossary_id: str, attached: Mapping[str, str]) -> StoredGlossary:
         revision = attached.get(canonical_id(glossary_id))
