@@ -8,10 +8,85 @@ from typing import Any
 import pytest
 import yaml
 
+from dragoman_contract.models import FAMILIES, Family
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 KINDS = {"configMapKeyRef": "configmap", "secretKeyRef": "secret", "tokenSecretRef": "secret"}
+
+
+def tags(family: Family) -> set[str] | None:
+    """The tags that a publisher lists; None where there is only their number."""
+    _, colon, listed = family.languages.rpartition(": ")
+    if family.name == "alma":
+        listed, colon = family.languages, ":"
+    return set(re.findall(r"\b(?!(?:and|of)\b)[a-z]{2,3}(?:-[A-Z]\w+)?\b", listed)) if colon else None
+
+
+def blocks() -> Iterator[Any]:
+    """Each YAML document of the examples and of the documentation, by its page."""
+    texts = [(path, path.read_text()) for path in EXAMPLES]
+    texts += [
+        (page, text)
+        for page in PAGES
+        for text in re.findall(r"^```yaml\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    ]
+    for path, text in texts:
+        for document in yaml.safe_load_all(text):
+            spec = document.get("spec") if isinstance(document, dict) else None
+            if isinstance(spec, dict) and "promptFamily" in (spec.get("model") or {}):
+                yield pytest.param(spec, id=f"{path.relative_to(ROOT)}: {spec['model']['promptFamily']}")
+
+
+SPECS = list(blocks())
+FAMILY = {family.name: family for family in FAMILIES}
+
+
+def test_the_tags_of_families_are_read() -> None:
+    assert {family.name: len(tags(family) or ()) for family in FAMILIES} == {
+        "hy-mt2": 38,
+        "hy-mt1.5": 0,
+        "hunyuan-mt": 0,
+        "seed-x": 28,
+        "translategemma": 0,
+        "gemma": 0,
+        "tower-plus": 24,
+        "tower-instruct": 10,
+        "alma": 6,
+        "chatml-generic": 35,
+    }
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_the_model_of_an_example_lists_the_languages_that_it_serves(spec: dict[str, Any]) -> None:
+    model = spec["model"]
+    # A local model, such as the demo's, is none of the family's.
+    known = None if model["uri"].startswith("file:") else tags(FAMILY[model["promptFamily"]])
+    served = {tag for pair in spec.get("languages", ()) for tag in (pair["source"], *pair["targets"])}
+    if known is not None:
+        assert {tag for tag in served if not {tag, tag.partition("-")[0]} & known} == set()
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_an_example_has_a_token_if_and_only_if_its_model_is_gated(spec: dict[str, Any]) -> None:
+    gated = "spec.model.tokenSecretRef" in FAMILY[spec["model"]["promptFamily"]].licence.terms
+    assert ("tokenSecretRef" in spec["model"]) == gated
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_model_of_an_example_is_one_that_dragoman_lists(spec: dict[str, Any]) -> None:
+    model = spec["model"]
+    listed = {each.uri for each in FAMILY[model["promptFamily"]].models}
+    assert model["uri"] in listed or model["uri"].startswith(("file:", "s3:"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_that_is_called_pinned_is(example: Path) -> None:
+    text = example.read_text()
+    revisions = re.findall(r"revision: (\S+)(.*)", text)
+    assert all(re.fullmatch("[0-9a-f]{40}", name) or "replace" in comment for name, comment in revisions)
+    assert "pinned" not in text or not any("replace" in comment for _, comment in revisions)
 
 
 def commands(page: Path) -> str:

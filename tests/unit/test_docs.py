@@ -4,6 +4,7 @@ import argparse
 import json
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +24,8 @@ from dragoman_operator.observed.diagnosis import _ORDER
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+OUTSIDE = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "charts/dragoman/README.md"]
+"""Pages that the site does not have; `make docs` checks the links of those that it has."""
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPERATOR = ROOT / "operator/src/dragoman_operator"
 
@@ -108,6 +111,27 @@ def command_lines() -> Iterator[tuple[Path, list[str]]]:
                     words.append(word)
 
 
+SHELL_PAGES = [*PAGES, *(ROOT / name for name in OUTSIDE), *(ROOT / "examples").rglob("*.md")]
+
+
+@pytest.mark.parametrize("page", sorted({*SHELL_PAGES}), ids=name_of)
+def test_commands_can_be_pasted_into_any_posix_shell(page: Path) -> None:
+    for language, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+        assert language not in ("bash", "zsh", "shell"), "sh is for every shell"
+        if language == "sh":
+            checked = subprocess.run(["sh", "-n"], input=text, text=True, capture_output=True)
+            assert checked.stderr == "", text
+            # zsh takes them for arguments where a person types.
+            assert not re.search(r"(?:^|\s)#", text, re.MULTILINE), f"a comment in: {text}"
+            assert not re.search(
+                r"<\(|<<<|&>|\[\[|(?<!\$)\{\w+,\w+\}(?!')|^source ", unquoted(text), re.MULTILINE
+            ), text
+
+
+def unquoted(text: str) -> str:
+    return re.sub(r"'[^']*'|\"[^\"]*\"", "''", text)
+
+
 def cases() -> list[Any]:
     found = [pytest.param(words, id=f"{name_of(page)}: {' '.join(words)}") for page, words in command_lines()]
     assert len(found) > 20
@@ -168,8 +192,6 @@ def test_the_kinds_of_conditions_are_sections() -> None:
 
 
 LINK = re.compile(r"\]\((?!https?:|#)([^)\s#]+)(?:#([^)\s]+))?\)")
-OUTSIDE = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "charts/dragoman/README.md"]
-"""Pages that the site does not have; `make docs` checks the links of those that it has."""
 
 
 def anchors(page: Path) -> set[str]:

@@ -1,5 +1,6 @@
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,10 @@ def test_bash_completes(typed: str, expected: list[str], capsys: pytest.CaptureF
     assert (run.stdout.split(), run.stderr) == (expected, "")
 
 
-@pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh on PATH")
-def test_zsh_can_read_it(capsys: pytest.CaptureFixture[str]) -> None:
-    subprocess.run(["zsh", "-n"], input=script("zsh", capsys), text=True, check=True)
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_can_read_it(shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} on PATH")
+    file = tmp_path / "script"
+    file.write_text(script(shell, capsys))
+    subprocess.run([shell, "-n", str(file)], check=True)
