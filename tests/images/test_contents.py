@@ -44,7 +44,7 @@ def test_router_image_imports_everything_that_it_carries(router_image):
         "from dragoman_protocols.page.endpoints import MEDIA, content\n"
         "assert all(map(content, MEDIA))\n"
         "from dragoman_router.http.state import detect\n"
-        "print(detect('Le chat dort sur le canapé depuis ce matin.', ('en', 'fr')))\n"
+        "print(detect('Le chat dort sur le canapé depuis ce matin.', ('en', 'fr'), ('de',)))\n"
     )
     python = ["chroot", str(router_image.files), "/opt/venv/bin/python", "-c", everything]
     assert subprocess.check_output(python, text=True).strip() == "fr"

@@ -81,12 +81,10 @@ class Detect(NamedTuple):
 
     Args:
         render: Makes the answer of what is found for each.
-        among: Tags that come into question; empty: all.
     """
 
     texts: tuple[str, ...]
     render: Callable[[Sequence[Detection]], Answer]
-    among: tuple[str, ...] = ()
 
 
 class Need(NamedTuple):

@@ -70,6 +70,14 @@ class UnsupportedPairError(CallerError):
     code = "unsupported_pair"
 
 
+class SourceNotServedError(UnsupportedPairError):
+    """The text is in a language, as detected, that is not translated into the target."""
+
+
+class SourceUnclearError(UnknownLanguageError):
+    """The language of the text could not be detected."""
+
+
 class TextTooLongError(CallerError):
     """Prompt and translation do not fit the model's context."""
 

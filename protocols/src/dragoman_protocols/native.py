@@ -125,9 +125,7 @@ class TranslateRequest(TranslatePair, forbid_unknown_fields=True):
 class NativeWarning(Struct):
     """Something to know about a translation that was given all the same."""
 
-    code: Annotated[
-        str, Meta(description="stable name: a guard's, `tags_aligned`, `source_kept` or `option_ignored`")
-    ]
+    code: Annotated[str, Meta(description="stable name: a guard's, `source_uncertain`, `source_kept`, …")]
     detail: Annotated[str, Meta(description="in words, none of them the text's")]
     segment: Annotated[int | None, Meta(description="index of the segment it is about")] = None
 

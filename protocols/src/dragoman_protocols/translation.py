@@ -69,6 +69,7 @@ class TranslationRequest:
         ignore_unsupported: Whether an option that the model's family does not support is dropped with a warning
             rather than refused.
         timeout_s: Time limit in seconds; at most, and by default, the deployment's own.
+        one_source: Whether a language that is detected is that of all texts together.
     """
 
     texts: tuple[str, ...]
@@ -89,6 +90,7 @@ class TranslationRequest:
     ignore_unsupported: bool = False
     on_finding: OnFinding = OnFinding.FLAG
     timeout_s: float | None = None
+    one_source: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,8 @@ class Warned:
     Args:
         code: Stable name: a guard's, `glossary` for terms that are not there, `tags_aligned` for a segment
             whose tags were put back by alignment, `source_kept` for one whose source text was kept,
-            `option_ignored` for an option that is not supported.
+            `option_ignored` for an option that is not supported, `source_uncertain` for a language that is a guess,
+            `target_language` for a text that was returned unchanged as it is in that language.
         detail: In words that repeat nothing of the texts.
         segment: Index of the segment it is about, or None for the whole.
     """

@@ -77,7 +77,7 @@ def site(*served: Languages) -> Site:
 def test_a_request_in_the_core_s_terms() -> None:
     assert requested() == TranslationRequest(("Hello",), "de", "en", ignore_unsupported=True)
     assert requested(q=["a", "b"], source="auto", format="html", alternatives="3") == TranslationRequest(
-        ("a", "b"), "de", None, Format.HTML, alternatives=3, ignore_unsupported=True
+        ("a", "b"), "de", None, Format.HTML, alternatives=3, ignore_unsupported=True, one_source=True
     )
 
 
@@ -246,7 +246,7 @@ def test_settings_without_a_pair() -> None:
 
 def test_several_texts_have_one_language() -> None:
     call = read_detection(request({"q": ["a", "b"]}), SITE)
-    assert (call.texts, call.among) == (("a\nb",), SITE.offer.sources)
+    assert call.texts == ("a\nb",)
     for wrong in (None, "", [], 5, ["a", 5], {"a": 1}):
         with pytest.raises(InvalidFieldError, match="q parameter"):
             read_detection(request({"q": wrong}), SITE)

@@ -23,7 +23,7 @@ def placed(*needs: Need) -> Placement:
         catalogue.put(Deployment(key, languages))
     found = place(None, Peek(needs, 0), catalogue)
     if isinstance(found, Undetected):
-        tags = [text if text in possible else "und" for text, possible in found.samples]
+        tags = [text if text in possible else "und" for text, possible, _ in found.samples]
         found = place(None, Peek(needs, 0), catalogue, tags)
     assert isinstance(found, Placement)
     return found

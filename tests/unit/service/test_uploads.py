@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from dragoman_protocols.calls import TranslateFile
 from dragoman_protocols.errors import CallerError, QuotaError
 from dragoman_protocols.messages import Answer, Request
-from dragoman_protocols.offer import offer_of
 from dragoman_protocols.translation import Format, TranslationRequest
 from dragoman_service.files.parsing import FileParser, ParsedFile, parsed
 from dragoman_service.http.documents import DocumentStore, new_document
@@ -21,7 +20,7 @@ from dragoman_service.http.pipeline import check_left
 def read(name: str, content: bytes) -> tuple[ParsedFile, TranslationRequest | None, FileWork]:
     call = TranslateFile(name, content, TranslationRequest((), "de"), lambda _: Answer(200, b""))
     file = parsed(name, content, "de")
-    request = request_for(call, file, offer_of([()]))
+    request = request_for(call, file, ())
     document = new_document("native", call, None)
     return file, request, FileWork(call, document, file, request, FileParser(), DocumentStore(Unfetched()))
 

@@ -72,6 +72,8 @@ def _body(error: RequestError, status: int) -> dict[str, str]:
     match error:
         case errors.InvalidGlossaryError():
             return {"message": "Invalid glossary entries provided", "detail": str(error)}
+        case errors.SourceNotServedError() | errors.SourceUnclearError():
+            return {"message": str(error)}
         case errors.UnsupportedPairError() | errors.UnknownLanguageError():
             return {"message": "Value for 'target_lang' not supported.", "detail": str(error)}
         case errors.QuotaError():

@@ -118,6 +118,7 @@ def call(fields: Fields, found: Peek, site: Site) -> Translate:
         wanted,
         need.targets[0],
         need.source,
+        one_source=need.source is None,
         format=FORMATS[written],
         alternatives=alternatives,
         ignore_unsupported=True,
@@ -139,9 +140,9 @@ def call(fields: Fields, found: Peek, site: Site) -> Translate:
     return Translate((request,) if wanted and found.needs else (), found.characters, render)
 
 
-def read_detection(request: Request, site: Site) -> Detect:
+def read_detection(request: Request, _: Site) -> Detect:
     """One text; several are taken as one."""
-    return Detect(("\n".join(read_fields(request).texts()),), _detections, site.offer.sources)
+    return Detect(("\n".join(read_fields(request).texts()),), _detections)
 
 
 def respond_languages(_: Request, site: Site) -> Answer:

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 POLL_S = 0.05
 """Interval at which a drain checks for active requests; an event would cost each request."""
 
-Detector = Callable[[str, tuple[str, ...]], str]
-"""A text and the possible tags (none: any) → a tag, `und` where it cannot be determined."""
+Detector = Callable[[str, tuple[str, ...], tuple[str, ...]], str]
+"""A text, its possible tags (none: any) and the targets → a tag, `und` where any deployment will do; raises
+`CallerError`."""
 
 
 @dataclass(slots=True)
@@ -127,14 +128,23 @@ def assemble(
     return state
 
 
-def detect(text: str, among: tuple[str, ...]) -> str:
-    """The BCP-47 tag of a text's language; `und` where it cannot be determined.
+def detect(text: str, sources: tuple[str, ...], targets: tuple[str, ...]) -> str:
+    """The BCP-47 tag of the language that a text is translated from.
 
     Args:
         text: Up to a thousand characters.
-        among: Possible tags; empty: any.
-    """
-    # Imported on first use: the model takes 90 MB and a second or two of CPU; few routers have to detect.
-    from dragoman_protocols import detection
+        sources: Possible tags; empty: any.
+        targets: Tags of the translations.
 
-    return detection.detect(text, among).tag
+    Returns:
+        `und` where the text has no letters or is in a target language already.
+
+    Raises:
+        CallerError: It is in a language that is not served, or its language could not be told.
+    """
+    # Imported on first use: the model takes 120 MB and a second or two of CPU; few routers have to detect.
+    from dragoman_protocols.source_choice import choose_source
+    from dragoman_protocols.translation import UNDETERMINED
+
+    found = choose_source(text, sources, targets)
+    return UNDETERMINED if found.is_target else found.tag

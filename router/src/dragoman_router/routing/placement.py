@@ -17,6 +17,7 @@ from dragoman_protocols.errors import UnknownDeploymentError, UnknownLanguageErr
 from dragoman_protocols.languages import canonical, listing
 from dragoman_protocols.offer import Offer, offer_of
 from dragoman_protocols.openai.api import model_not_found
+from dragoman_protocols.source_choice import sample_of
 from dragoman_router.routing.deployments import Deployment
 
 Rank = tuple[int, int, int]
@@ -82,10 +83,10 @@ class Undetected(NamedTuple):
     """A request whose placement depends on source languages that have to be detected first.
 
     Args:
-        samples: Texts, each with its possible tags; without any, every language is possible.
+        samples: Texts, each with its possible tags and its targets; without possible tags, every language is possible.
     """
 
-    samples: tuple[tuple[str, tuple[str, ...]], ...]
+    samples: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
 
 
 def is_scope(entry: str) -> bool:
@@ -270,7 +271,7 @@ def place(
         deployment: `NAMESPACE/NAME` where the request names one.
         peek: What it needs.
         catalogue: What is served.
-        detected: A tag for each sample of `Undetected`, `und` where it could not be detected.
+        detected: A tag for each sample of `Undetected`, `und` where any deployment with its targets will do.
 
     Raises:
         UnknownDeploymentError: The named deployment does not exist.
@@ -311,7 +312,7 @@ def _resolve(
 ) -> Undetected | tuple[tuple[Need, ...], Match]:
     """A request's needs with their detected sources, and the deployments that serve all of them."""
     pairs: list[tuple[str, tuple[str, ...]]] = []
-    samples: list[tuple[str, tuple[str, ...]]] = []
+    samples: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
     unknown: list[tuple[str, ...]] = []
     needs = peek.needs
     tags = iter(detected or ())
@@ -323,7 +324,8 @@ def _resolve(
         if not sources.decisive:
             pairs.append((sources.tags[0] if sources.tags else UNKNOWN, need.targets))
         elif detected is None:
-            samples.append(((peek.sample or "\n".join(need.texts))[:SAMPLE_CHARS], sources.tags))
+            sample = peek.sample[:SAMPLE_CHARS] or sample_of(need.texts)
+            samples.append((sample, sources.tags, need.targets))
         elif (tag := next(tags)) == UNKNOWN:
             unknown.append(sources.keys)
         else:

@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
-from itertools import chain
+from itertools import chain, repeat
 
 import regex
 
 from dragoman_contract.languages import Languages
-from dragoman_protocols.detection import NOTHING, Detection, detect
-from dragoman_protocols.errors import (
-    EmptyTextError,
-    UnknownLanguageError,
-    UnsupportedOptionError,
-)
+from dragoman_protocols.errors import EmptyTextError, UnsupportedOptionError
 from dragoman_protocols.glossaries.matching import Glossary, Term
-from dragoman_protocols.languages import UNKNOWN, Language, Pair, language, listing, pair, script, sources
-from dragoman_protocols.scripts import scripts_of_language, scripts_of_text
+from dragoman_protocols.languages import UNKNOWN, Language, Pair, language, pair, sources
+from dragoman_protocols.source_choice import NO_LETTERS, choose_source, hint_of, sample_of
 from dragoman_protocols.translation import Formality, Format, Split, TranslationRequest, Warned
 from dragoman_service.core.budgets import TERMS_RATIO, expansion_ratio, segment_budget
 from dragoman_service.core.glossary_file import GlossaryFile
@@ -27,7 +22,6 @@ from dragoman_service.engine.protocol import Engine, TokenCounter
 from dragoman_service.prompts.family import NO_OPTIONS, Option, PromptFamily, PromptOptions, Tone
 from dragoman_service.text.pieces import MARKER
 from dragoman_service.text.segmented_text import Preparation, Segment, SegmentedText, prepare
-from dragoman_service.text.segments import has_letters
 
 INLINE_CHARS = 2000
 """Longer requests do not run on the event loop: this many take about 2 ms."""
@@ -54,10 +48,6 @@ NO_SPLIT_TOKENS = 1 << 40
 
 SAME_PARAGRAPH = regex.compile(r"[^\S\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*")
 """What may separate two segments of one paragraph."""
-
-MIN_CONFIDENCE = 0.8
-"""Minimum confidence that a text is in the target language already and is returned unchanged: translating a heading of
-two words needlessly does less harm than not translating it."""
 
 TONES = {
     Formality.MORE: Tone.FORMAL,
@@ -125,48 +115,28 @@ def _without(options: PromptOptions, unsupported: tuple[Option, ...]) -> PromptO
 _NO_OPTIONS = {supported: ResolvedOptions(supports_terms=supported) for supported in (False, True)}
 
 
-def source_language(text: str, target: Language, served: tuple[Languages, ...]) -> SourceLanguage:
-    """The language that a text of any format is translated from, detected; `served` as in `pair`.
+def detected(
+    text: str, target: Language, served: tuple[Languages, ...], hint: str | None = None
+) -> SourceLanguage:
+    """The language that a text of any format is translated from, detected; see `choose_source` and `pair`.
 
     Raises:
-        UnknownLanguageError: It has letters, and its language could not be detected.
+        SourceNotServedError: It is in a language that is not served.
+        SourceUnclearError: It has letters, and its language could not be told.
     """
-    among = sources(target, served)
-    found = detect(text, (*among, target.tag) if among else ())
-    if found == NOTHING:
-        if not has_letters(text):
-            return SourceLanguage(found.tag, found.confidence, None)
-        if len(among) != 1:
-            raise UnknownLanguageError(
-                "the language of the text could not be detected; set it"
-                + (f" (served are {listing(served)})" if served else "")
-            )
-        found = Detection(among[0], 0.0)
-    if _is_in(text, found.tag, target):
-        if found.confidence >= MIN_CONFIDENCE or not among:
-            return SourceLanguage(found.tag, found.confidence, None)
-        others = [tag for tag in among if language(tag).code != target.code]
-        if not others:
-            return SourceLanguage(found.tag, found.confidence, None)
-        other = detect(text, others)
-        found = Detection(other.tag if other != NOTHING else others[0], round(1 - found.confidence, 4))
-    return SourceLanguage(found.tag, found.confidence, Pair(language(found.tag), target))
-
-
-def _is_in(text: str, tag: str, target: Language) -> bool:
-    """Whether a text in the language of `tag` is in the target language as it is.
-
-    Scripts make a difference (zh-Hans is not zh-Hant, sr-Latn not sr-Cyrl); regions do not: a sentence does not
-    show whether it is en-GB or en-US.
-    """
-    found = language(tag)
-    if found.code != target.code:
-        return False
-    written = scripts_of_language(target.tag)
-    letters = scripts_of_text(text[:1000])
-    if found.is_chinese:
-        return script(found.tag) == script(target.tag)
-    return not written or not letters or letters.most_common(1)[0][0] in written
+    found = choose_source(text, sources(target, served), (target.tag,), hint)
+    if found == NO_LETTERS:
+        return SourceLanguage(found.tag, found.confidence, None)
+    if found.is_target:
+        detail = f"the text is in {target.english} already and was returned unchanged"
+        return SourceLanguage(found.tag, found.confidence, None, (Warned("target_language", detail),))
+    source = language(found.tag)
+    warning = Warned(
+        "source_uncertain", f"that the text is in {source.english} is a guess: name the source language"
+    )
+    return SourceLanguage(
+        found.tag, found.confidence, Pair(source, target), () if found.is_likely else (warning,)
+    )
 
 
 class Preparer:
@@ -236,19 +206,22 @@ class Preparer:
         """
         self.check(request)
         own = cache(partial(_terms_of_request, request))
-        return [self._text(request, index, own) for index in range(len(request.texts))]
+        return [self._text(request, *each, own) for each in enumerate(self._sources(request))]
 
     def _text(
-        self, request: TranslationRequest, index: int, own: Callable[[str], Glossary | None]
+        self,
+        request: TranslationRequest,
+        index: int,
+        source: SourceLanguage,
+        own: Callable[[str], Glossary | None],
     ) -> PreparedText:
         text = request.texts[index]
-        source = self._source(request, text)
         if source.pair is None:
-            return PreparedText(index, source, SegmentedText((), (text,)), ())
+            return PreparedText(index, source, SegmentedText((), (text,)), (), source.warnings)
         resolved = resolve_options(request, source.pair, self._family)
         from_code = source.pair.source.code
         glossaries = self._glossaries(source.pair, own(from_code)) if resolved.supports_terms else ()
-        warnings = resolved.warnings
+        warnings = (*source.warnings, *resolved.warnings)
         if request.terms_by_source and from_code not in request.terms_by_source:
             detail = f"the glossary has no terms from {from_code} to {source.pair.target.code}"
             warnings = (*warnings, Warned("glossary", detail))
@@ -264,11 +237,16 @@ class Preparer:
             tasks.append(SegmentTask(segment, source.pair, options, terms, request.alternatives))
         return PreparedText(index, source, document, tuple(tasks), warnings)
 
-    def _source(self, request: TranslationRequest, text: str) -> SourceLanguage:
-        if request.source_lang is None:
-            return source_language(text, language(request.target_lang), self._languages)
-        found = self._pair(request.source_lang, request.target_lang)
-        return SourceLanguage(found.source.tag, None, found)
+    def _sources(self, request: TranslationRequest) -> Iterator[SourceLanguage]:
+        texts = request.texts
+        if request.source_lang is not None:
+            found = self._pair(request.source_lang, request.target_lang)
+            return repeat(SourceLanguage(found.source.tag, None, found), len(texts))
+        target = language(request.target_lang)
+        if request.one_source:
+            return repeat(detected(sample_of(texts), target, self._languages), len(texts))
+        hint = hint_of(texts)
+        return (detected(text, target, self._languages, hint) for text in texts)
 
     def _how(
         self, request: TranslationRequest, pair: Pair, options: PromptOptions, with_terms: bool

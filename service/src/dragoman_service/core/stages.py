@@ -75,11 +75,13 @@ class SourceLanguage:
         tag: BCP-47 tag, `und` if the text has no letters.
         confidence: 0 to 1; None if the caller named the language.
         pair: The pair to translate with; None if the text is returned unchanged.
+        warnings: What a caller should know of the detection.
     """
 
     tag: str
     confidence: float | None
     pair: Pair | None
+    warnings: tuple[Warned, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -165,7 +165,7 @@ class Endpoints:
             return endpoint.respond(request, site)
         assert endpoint.detect is not None
         call = endpoint.detect(request, self._site)
-        return call.render([detect(text, call.among) for text in call.texts])
+        return call.render([detect(text) for text in call.texts])
 
     def _read(self, exchange: Exchange) -> Work | Awaitable[Work]:
         """The work of a request; raises `CallerError`."""
@@ -198,7 +198,7 @@ class Endpoints:
         document = new_document(endpoint.api.name, call, request.text_header(REPLICA_HEADER))
         created((call, document))
         parsed = await self._parser.parse(call.name, call.content, call.request.target_lang)
-        wanted = await asyncio.to_thread(request_for, call, parsed, self._site.offer)
+        wanted = await asyncio.to_thread(request_for, call, parsed, self._site.served)
         if wanted is not None:
             header = request.text_header(GLOSSARIES_HEADER)
             wanted = await self._glossaries.added(wanted, call.glossary_ids, header)

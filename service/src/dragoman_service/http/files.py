@@ -6,12 +6,12 @@ import time
 from collections import Counter
 from dataclasses import dataclass, replace
 
+from dragoman_contract.languages import Languages
 from dragoman_protocols.calls import TranslateFile
-from dragoman_protocols.detection import NOTHING, detect
 from dragoman_protocols.documents import Document, State
-from dragoman_protocols.languages import Pair
+from dragoman_protocols.languages import Pair, language, sources
 from dragoman_protocols.messages import Answer
-from dragoman_protocols.offer import Offer
+from dragoman_protocols.source_choice import choose_source, sample_of
 from dragoman_protocols.translation import TranslationRequest, not_blank, put_back
 from dragoman_service.core.costs import Cost, cost_of, demands_of
 from dragoman_service.core.translator import Translator
@@ -22,9 +22,6 @@ from dragoman_service.text.segments import has_letters
 
 PARTS_LEFT, NOTHING_TO_TRANSLATE = "parts_left", "nothing_to_translate"
 """Findings about a file: documents within it that stay as they are, and no text at all."""
-
-SAMPLED_TEXTS = 200
-"""A file's language is detected from its first texts: each alone may be too short."""
 
 
 @dataclass
@@ -94,8 +91,14 @@ class FileWork(BackgroundWork):
         self.store.done(document, content)
 
 
-def request_for(call: TranslateFile, parsed: ParsedFile, offer: Offer) -> TranslationRequest | None:
-    """What the core has to do with a file; None where all texts are blank. Detects its language."""
+def request_for(
+    call: TranslateFile, parsed: ParsedFile, served: tuple[Languages, ...]
+) -> TranslationRequest | None:
+    """What the core has to do with a file; None where all texts are blank. Detects its language.
+
+    Raises:
+        CallerError: The target language is unknown; or the language of the file is not served or could not be told.
+    """
     texts = not_blank(parsed.texts)
     request = replace(
         call.request,
@@ -104,12 +107,16 @@ def request_for(call: TranslateFile, parsed: ParsedFile, offer: Offer) -> Transl
         ignore_tags=parsed.ignore_tags,
         splitting_tags=parsed.splitting_tags,
         non_splitting_tags=parsed.non_splitting_tags,
-        source_lang=call.request.source_lang or _detected(parsed.words, offer),
     )
-    return request if texts else None
+    if not texts:
+        return None
+    if request.source_lang is None:
+        request = replace(request, source_lang=_detected(parsed.words, request.target_lang, served))
+    return request
 
 
-def _detected(words: tuple[str, ...], offer: Offer) -> str | None:
+def _detected(words: tuple[str, ...], target_lang: str, served: tuple[Languages, ...]) -> str | None:
     """One language for the file; None if it is not clear: the core then detects it text by text."""
-    found = detect("\n".join(words[:SAMPLED_TEXTS]), offer.sources)
-    return None if found == NOTHING else found.tag
+    target = language(target_lang)
+    found = choose_source(sample_of(words), sources(target, served), (target.tag,))
+    return found.tag if found.is_likely and not found.is_target and found.confidence else None

@@ -4,7 +4,7 @@ from dragoman_contract.languages import Languages
 from dragoman_protocols.errors import UnknownLanguageError, UnsupportedPairError
 from dragoman_protocols.languages import UNKNOWN, language, pair, sources
 from dragoman_protocols.translation import TranslationRequest
-from dragoman_service.core.prepare import source_language
+from dragoman_service.core.prepare import detected
 
 FRENCH = "Le chat dort sur le canapé parce qu'il est fatigué."
 GERMAN = "Die Katze schläft auf dem Sofa, weil sie müde ist."
@@ -33,22 +33,22 @@ SERVED = (Languages(source="en", targets=("de",)), Languages(source="fr", target
     ],
 )
 def test_the_source_is_detected_among_what_is_served(text, target, served, found) -> None:
-    source = source_language(text, language(target), served)
+    source = detected(text, language(target), served)
     assert (source.pair and source.pair.source.tag) == found
     assert source.confidence is not None
     assert 0 <= source.confidence <= 1
 
 
 def test_a_text_without_letters_has_no_language() -> None:
-    source = source_language("12", language("de"), ())
+    source = detected("12", language("de"), ())
     assert (source.tag, source.confidence, source.pair) == ("und", 0.0, None)
 
 
 def test_a_language_that_detection_does_not_know_is_taken_where_it_is_the_only_one() -> None:
     only = (Languages(source="chr", targets=("en",)),)
-    assert source_language("ᎣᏏᏲ ᎣᎩᎾᎵᎢ", language("en"), only).tag == "chr"
-    with pytest.raises(UnknownLanguageError, match="set it"):
-        source_language(
+    assert detected("ᎣᏏᏲ ᎣᎩᎾᎵᎢ", language("en"), only).tag == "chr"
+    with pytest.raises(UnknownLanguageError, match="name the source language: served are iu, chr"):
+        detected(
             "ᎣᏏᏲ",
             language("de"),
             (*only, Languages(source="iu", targets=("de",)), Languages(source="chr", targets=("de",))),
