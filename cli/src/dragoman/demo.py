@@ -29,6 +29,7 @@ from kubernetes.aio.client import ApiException
 from dragoman import sentences
 from dragoman.burst import BurstError, burst
 from dragoman.cluster import Cluster, connect
+from dragoman_kube.errors import ClusterError
 
 IN_FLIGHT = 12
 """Requests at once: one replica of the example takes as many without a scale-up, three quarters of maxNumSeqs."""
@@ -61,10 +62,12 @@ def main(argv: list[str]) -> int:
         "--timeout", type=float, default=360, metavar="SECONDS", help="maximum wait for a pod"
     )
     options = parser.parse_args(argv)
+    if not (options.root / "examples/demo.yaml").exists():
+        parser.error("this is no checkout of Dragoman: run the command in one, or name it with --root")
     try:
         with stage(options) as kubeconfig:
             result = asyncio.run(play(options, kubeconfig))
-    except (DemoError, BurstError, ValueError) as failure:
+    except (DemoError, BurstError, ClusterError, ValueError, OSError) as failure:
         print(f"dragoman demo: {failure}", file=sys.stderr)
         return 1
     except ApiException as refusal:

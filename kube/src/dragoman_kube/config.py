@@ -32,7 +32,11 @@ async def configuration(
         ConfigurationError: There is no cluster to connect to, or its credentials cannot be read.
     """
     loaded = client.Configuration()
-    path = _existing(Path(kubeconfig)) if kubeconfig else _kubeconfig()
+    path = kubeconfig or _kubeconfig()
+    if path and not _exists(str(path)):
+        raise ConfigurationError(
+            f"read {path}", "there is no such file; set KUBECONFIG or run inside a cluster"
+        )
     try:
         if path:
             await config.load_kube_config(config_file=str(path), context=context, client_configuration=loaded)
@@ -93,10 +97,9 @@ def own_namespace() -> str:
     return str(context.get("context", {}).get("namespace") or "default")
 
 
-def _existing(named: Path) -> Path:
-    if not named.exists():
-        raise ConfigurationError(f"read {named}", "there is no such file")
-    return named
+def _exists(kubeconfig: str) -> bool:
+    # It may be a list, as KUBECONFIG may.
+    return any(Path(file).exists() for file in kubeconfig.split(os.pathsep))
 
 
 def _kubeconfig() -> str | None:

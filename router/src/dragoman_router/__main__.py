@@ -145,8 +145,8 @@ def _sources(
     work: list[Coroutine[Any, Any, None]] = []
     if settings.static is not None:
         path = settings.static
-        work.append(reloaded("static", [path], lambda: static.load(path, fleet)))
         static.load(path, fleet)
+        work.append(reloaded("static", [path], lambda: static.load(path, fleet)))
     else:
         # Imported only where it is needed: the client takes 20 MB.
         from dragoman_router.fleet.cluster import follow
