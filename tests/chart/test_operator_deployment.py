@@ -5,6 +5,7 @@ import tomllib
 import pytest
 
 from dragoman_contract.http import LIVE_PATH, OPERATOR_HEALTH_PORT, OPERATOR_METRICS_PORT, READY_PATH
+from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
 from dragoman_operator.settings import ENV_PREFIX, Settings
 
 
@@ -189,6 +190,11 @@ def test_every_object_is_in_the_releases_namespace_or_cluster_wide(render):
 
 def test_notes_name_the_next_commands_for_the_namespace_that_is_watched(notes):
     printed = notes(watchNamespaces=["team-a"])
-    assert "kubectl apply --namespace team-a" in printed
+    assert "kubectl apply --namespace team-a -f -" in printed
+    assert "\n  kubectl logs" in printed
+    # Indented, a here-document does not end; a variable is set in each shell differently.
+    assert "<<" not in printed
+    manifest = json.loads(printed.partition("echo '")[2].partition("'")[0])
+    TranslationDeploymentSpec.model_validate(manifest["spec"])
     assert "kubectl get translations --namespace team-a" in printed
     assert "kubectl logs --namespace dragoman-system deployment/release-dragoman" in printed

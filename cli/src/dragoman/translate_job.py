@@ -212,7 +212,9 @@ def decoded(content: bytes, what: str) -> tuple[str, str]:
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
-        raise FilesError(f"{what} is not UTF-8: {error}") from error
+        raise FilesError(
+            f"{what} is not UTF-8 ({error.reason}, byte {error.start}); convert it, such as with iconv"
+        ) from error
     rest = text.removeprefix("\ufeff")
     return text[: len(text) - len(rest)], rest
 

@@ -72,16 +72,16 @@ class Run(NamedTuple):
             if translated.remarks:
                 status = say(f"{task.source}: {translated.remarks}", DONE if translated.is_whole else FAILED)
         else:
-            status = await self.lines_to_file(content, task.output)
+            status = await self.lines_to_file(content, task.output, str(task.source))
         if task.is_up_to_date and _is_changed(task.source, before):
             # With the time of what was translated, the next run does not skip it.
             os.utime(task.output, ns=(before.st_mtime_ns, before.st_mtime_ns))
             status = say(f"{task.source} was changed meanwhile; the same command translates it again", FAILED)
         return status
 
-    async def lines_to_file(self, content: bytes, output: Path) -> int:
-        """Translate the lines of a text to a file, with a journal; the exit status."""
-        mark, text = decoded(content, f"the text for {output}")
+    async def lines_to_file(self, content: bytes, output: Path, name: str = "standard input") -> int:
+        """Translate the lines of a text to a file, with a journal; the exit status. `name` is for messages."""
+        mark, text = decoded(content, name)
         lines, ends = split(text)
         journal = Journal(output, digest_of(content, self.wanted.identity), anew=self.options.overwrite)
         try:

@@ -46,6 +46,16 @@ def test_standard_input_that_is_no_text_is_named(
     assert "standard input is not UTF-8" in capsys.readouterr().err
 
 
+def test_a_file_that_is_no_text_is_named(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "a.txt"
+    source.write_bytes("café".encode("utf-16"))
+    assert translate.main(["--url", url, "--to", "fr", "--file", str(source)]) == USAGE
+    assert f"{source} is not UTF-8 (invalid start byte, byte 0); convert it" in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} == {"a.txt"}
+
+
 def test_a_text_that_fails_keeps_its_place(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert translate.main(["--url", url, "--to", "fr", "one", "too long", "two"]) == FAILED
     printed = capsys.readouterr()
