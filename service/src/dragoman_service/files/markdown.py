@@ -1,26 +1,28 @@
 """Markdown: paragraphs, headings, list items and cells of tables; code, HTML and links' addresses stay.
 
-CommonMark, tables, task lists, alerts and footnotes. A paragraph is written again with its own marks only if it was
-translated, in one line.
+CommonMark, tables, task lists, alerts and footnotes. A translated paragraph keeps its marks, escapes and lines; new
+text is escaped only where it would be read as a mark.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
+from html import escape, unescape
+from itertools import pairwise, zip_longest
+from typing import Any
 
 from lxml import etree
-from markdown_it import MarkdownIt
-from markdown_it.rules_block import StateBlock
-from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from dragoman_protocols.errors import BrokenFileError
 from dragoman_protocols.translation import Format
 from dragoman_service.files.document import FileDocument
+from dragoman_service.files.markdown_syntax import ATTRIBUTES, CODE, LABEL, RAW, URL, parser
 from dragoman_service.files.plain import decoded, marked_encoding
+from dragoman_service.files.spelling import Spelling
 
 MAX_BYTES = 512 * 1024
 """A book. The parser takes 0.7 s for so much text, and 10 s where all of it is brackets."""
@@ -30,59 +32,18 @@ FRONT_MATTER = re.compile(
 )
 """YAML, and Hugo's TOML."""
 
-TASK = re.compile(r"\[[ xX]\][ \t]+(?=\S)")
-ALERT = re.compile(r"\[![\w|-]+\][+-]?(?:[ \t]+|$)", re.MULTILINE)
-"""Obsidian's may be folded, and have a title."""
-
-FOOTNOTE = re.compile(r"\[\^[^\s\[\]]+\]")
-FOOTNOTE_TEXT = re.compile(rf"{FOOTNOTE.pattern}:[ \t]*(?=\S)")
-"""Source: https://docs.github.com/en/get-started/writing-on-github"""
-
-DEFINITION = re.compile(r":[ \t]{1,3}(?=\S)|\*\[[^\[\]\n]{1,60}\]:[ \t]*(?=\S)")
-"""Before the meaning of a term or of an abbreviation, in PHP Markdown Extra."""
-
-DIRECTIVE = re.compile(
-    r":{3,}[ \t]*(?:[\w{\[].*)?|(?:!!!|\?\?\?\+?)[ \t]+[\w-]+(?:[ \t]+\".*\")?[ \t]*|===\+?[ \t]+\".*\"[ \t]*"
-    r"|import[ \t]+(?:[\w*{][^\n]*[ \t]from[ \t]+)?(?:'[^'\n]+'|\"[^\"\n]+\");?[ \t]*"
-    r"|export[ \t]+(?:const|let|default|function|async)\b.*|\{/\*.*\*/\}[ \t]*"
-    r"|\[TOC\]|--8<--[ \t].*|\$\$.*\$\$[ \t]*"
-)
-"""Begins or ends a block of Docusaurus, VuePress, MyST or Pandoc, or begins one of MkDocs.
-
-Source: https://docusaurus.io/docs/markdown-features/admonitions,
-https://squidfunk.github.io/mkdocs-material/reference/admonitions
-"""
-
-ATTRIBUTES = re.compile(r"(?<!\{)\{[#.:][^{}\n]*\}(?!\})")
-"""`{#id .class}`, and with a colon in kramdown and Python-Markdown."""
-
-CODE = re.compile(
-    r"!?\[\[[^\[\]\n]{1,300}\]\]"
-    r"|\{\{(?=[^{}\n]{0,500}[*_<\[\\])[^{}\n]{1,500}\}\}|\{%[^%\n]{1,500}%\}|\{/\*[^*\n]{0,500}\*/\}"
-    r"|\$\$[^$\n]{1,500}\$\$|\$(?=[^\s$])[^$\n`]{1,300}(?<=\S)\$(?![\w$])"
-    r"|\\(?:\((?=(?:[^\n\\]|\\[,;!{}]){0,300}?(?:[\^_=+]|\\[A-Za-z]))(?:[^\n\\]|\\[^\n()]){1,300}?\\\)"
-    r"|\[(?=(?:[^\n\\]|\\[,;!{}]){0,300}?(?:[\^_=+]|\\[A-Za-z]))(?:[^\n\\]|\\[^\n\[\]]){1,300}?\\\])"
-    r"|\{>>[^<\n]{1,500}<<\}|\{(?:\+\+|--|~~|==)|(?:\+\+|--|~~|==)\}|~>"
-    r"|:[a-z][a-z0-9_+\-]{1,40}:"
-)
-"""Wiki links, shortcodes, comments of MDX, formulas, CriticMarkup and emoji.
-
-Source: https://help.obsidian.md/links, https://gohugo.io/content-management/shortcodes, https://mdxjs.com/docs/what-is-mdx,
-https://docs.github.com/en/get-started/writing-on-github/working-with-advanced-formatting/writing-mathematical-expressions,
-https://fletcher.github.io/MultiMarkdown-6/syntax/critic.html
-"""
-CODE_SIGNS = frozenset("![{$\\+-~=:")
-
-SCHEME = re.compile(r"(?<![A-Za-z])(?:https?|ftp)\Z")
-BARE_URL = re.compile(r"://[^\s<>\[\]]{1,2000}(?<![.,;:!?'\")*_~])")
-"""A URL's rest, behind its scheme."""
-
 SPECIAL = re.compile(r"[\\`*\[\]<]|(?<![^\W_])_|_(?![^\W_])|~(?=~)|(?<=~)~|&(?=#?\w+;)")
 AT_START = re.compile(
     r"^(\s*\d{0,9})((?<=\d)[.)](?=\s|$)|(?<!\d)(?:#{1,6}(?=\s|$)|[>|+=-]|~~~))", re.MULTILINE
 )
 AT_END = re.compile(r"(?<=\s)#+$")
-IN_MARKDOWN: Mapping[str, tuple[str, str]] = {}
+WORD = re.compile(r"\S+")
+LINE = re.compile(r"[ \t]*\n[ \t]*")
+BLANKS = re.compile(r"[ \t\n]+")
+URL_MARK = re.compile(r"\0((?:https?|ftp)://[^\0]*)\0")
+ATX = "#"
+"""The kind of headings that begin with it."""
+
 IN_HTML = {
     "**": ("<strong>", "</strong>"),
     "__": ("<strong>", "</strong>"),
@@ -90,9 +51,11 @@ IN_HTML = {
     "_": ("<em>", "</em>"),
     "~~": ("<del>", "</del>"),
 }
-"""How marks are written, where not as they were."""
+"""How marks are written where a reader would not find them: between letters, or beside punctuation."""
 
-HARD_BREAK = "\\\n"
+
+Way = tuple[Callable[[str], str], Mapping[str, tuple[str, str]]]
+"""To write a run: what is done to its text, and its marks in another form."""
 
 
 @dataclass
@@ -101,14 +64,32 @@ class _Block:
 
     Args:
         lines: For each of its lines: its number, and from and up to which character it stands in it.
-        in_table: Whether it is a cell.
+        kind: Type of the token around it.
+        env: The parser's: the addresses of references.
         marks: What stands before and behind a marked part, by its number; before alone for what is no text.
+        labels: Sources of the texts of links, by their numbers, that are references, too.
+        words: Those of its text.
     """
 
     lines: list[tuple[int, int, int]]
-    in_table: bool
+    kind: str
+    env: Mapping[str, Any]
     text: str = ""
     marks: list[tuple[str, str | None]] = field(default_factory=list)
+    labels: dict[int, str] = field(default_factory=dict)
+    words: set[str] = field(default_factory=set)
+    spelling: Spelling = field(default_factory=lambda: Spelling(()))
+
+    def without_new_marks(self, text: str) -> str:
+        """The text with a backslash before all that could be a mark, but in words of the source."""
+        return WORD.sub(
+            lambda word: word[0] if word[0].casefold() in self.words else _without_marks(word[0]), text
+        )
+
+    @property
+    def is_cell(self) -> bool:
+        """Of a table."""
+        return self.kind in ("th_open", "td_open")
 
 
 def read_markdown(content: bytes) -> FileDocument:
@@ -131,8 +112,8 @@ def read_markdown(content: bytes) -> FileDocument:
     def rebuild(translations: Sequence[str]) -> bytes:
         written: list[str | None] = [*lines]
         for block, translation in reversed(list(zip(blocks, translations, strict=True))):
-            if translation != block.text:
-                _replace(block, translation, written)
+            if translation != block.text and (text := _written(block, translation)) is not None:
+                _put(block, text, written)
         text = source[:start] + "\n".join(line for line in written if line is not None)
         return text.replace("\n", line_end).encode(encoding)
 
@@ -141,113 +122,38 @@ def read_markdown(content: bytes) -> FileDocument:
     )
 
 
-def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    # Addresses stay as they are written.
-    parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
-    parser.validateLink = lambda url: True  # type: ignore[method-assign] # noqa: ARG005
-    # Before what takes a footnote's text for the address of a link.
-    parser.block.ruler.before(
-        "reference", "marked", _marked, {"alt": ["paragraph", "reference", "blockquote"]}
-    )
-    parser.block.ruler.before(
-        "reference", "directive", _directive, {"alt": ["paragraph", "reference", "blockquote", "list"]}
-    )
-    parser.inline.ruler.before("link", "kept", _kept)
-    parser.inline.ruler.before("escape", "code_of_others", _code_of_others)
-    return parser
-
-
-def _marked(state: StateBlock, number: int, _end: int, silent: bool) -> bool:
-    """Let a line begin behind the mark of a task, an alert or a footnote; the rest of it is a block as any other."""
-    start, end = state.bMarks[number] + state.tShift[number], state.eMarks[number]
-    if state.src[start:end][:1] not in ("[", ":", "*") or state.is_code_block(number):
-        return False
-    footnote = FOOTNOTE_TEXT.match(state.src, start, end) or DEFINITION.match(state.src, start, end)
-    if silent:
-        return footnote is not None
-    before = state.tokens[-1].type if state.tokens else ""
-    alert = ALERT.match(state.src, start) if before == "blockquote_open" else None
-    task = TASK.match(state.src, start, end) if before == "list_item_open" else None
-    found = alert or task or footnote
-    if found is None:
-        return False
-    state.env["columns"][number] = found.end() - state.src.rfind("\n", 0, start) - 1
-    if alert is None:
-        state.bMarks[number], state.tShift[number] = found.end(), 0
-        return False
-    # Its title does not go on in the next line.
-    title = state.push("inline", "", 0)
-    title.content, title.map, title.children = state.src[found.end() : end].strip(), [number, number + 1], []
-    state.line = number + 1
-    return True
-
-
-def _directive(state: StateBlock, number: int, _end: int, silent: bool) -> bool:
-    """Keep a line that begins or ends a block; it is no part of the paragraph beside it."""
-    start, end = state.bMarks[number] + state.tShift[number], state.eMarks[number]
-    if state.is_code_block(number) or DIRECTIVE.fullmatch(state.src, start, end) is None:
-        return False
-    if not silent:
-        state.line = number + 1
-    return True
-
-
-def _kept(state: StateInline, silent: bool) -> bool:
-    """Keep the mark of a footnote, and attributes."""
-    found = FOOTNOTE.match(state.src, state.pos, state.posMax) or ATTRIBUTES.match(
-        state.src, state.pos, state.posMax
-    )
-    if found is None or silent:  # Asked for the end of a link's text, which must have no other link.
-        return False
-    state.push("kept", "", 0).content = found[0]
-    state.pos = found.end()
-    return True
-
-
-def _code_of_others(state: StateInline, silent: bool) -> bool:
-    """Keep what other dialects have for code, and URLs without brackets."""
-    sign = state.src[state.pos]
-    if sign == ":" and (found := BARE_URL.match(state.src, state.pos, state.posMax)):
-        scheme = SCHEME.search(state.pending[-5:])
-        if scheme is not None and not silent:
-            state.pending = state.pending[: -len(scheme[0])]
-            state.push("kept", "", 0).content = scheme[0] + found[0]
-            state.pos = found.end()
-            return True
-    if sign not in CODE_SIGNS or silent:
-        return False
-    code = CODE.match(state.src, state.pos, state.posMax)
-    if code is None:
-        return False
-    state.push("kept", "", 0).content = code[0]
-    state.pos = code.end()
-    return True
-
-
 def _blocks(source: str, lines: Sequence[str]) -> list[_Block]:
-    columns: dict[int, int] = {}
+    env: dict[str, Any] = {"columns": {}}
     try:
-        tokens = _parser().parse(source, {"columns": columns})
+        tokens = parser().parse(source, env)
     except (RecursionError, ValueError, IndexError) as error:
         raise BrokenFileError(f"the file is no Markdown that can be read: {str(error)[:200]}") from None
     blocks: list[_Block] = []
-    in_table = False
+    kind = ""
     for token in tokens:
-        if token.type in ("table_open", "table_close"):
-            in_table = token.type == "table_open"
         if token.type != "inline" or token.map is None:
+            kind = ATX if token.markup.startswith(ATX) else token.type
             continue
-        places = _places(token, lines, columns, in_table=in_table)
+        in_table = kind in ("th_open", "td_open")
+        places = _places(token, lines, env["columns"], in_table=in_table)
         if places is None:
             continue
-        block = _Block(places, in_table)
-        block.text = "".join(_written(token.children or [], block))
-        if any(
-            child.type == "text" and any(map(str.isalpha, child.content)) for child in token.children or []
-        ):
+        children = token.children or []
+        block = _Block(places, kind, env)
+        block.text = "".join(_with_tags(children, block))
+        texts = [child for child in children if child.type in ("text", "text_special")]
+        block.words = {word for child in texts for word in child.content.casefold().split()}
+        block.spelling = Spelling(pair for child in texts for pair in _characters(child))
+        if any(map(str.isalpha, "".join(child.content for child in texts))):
             blocks.append(block)
     return blocks
+
+
+def _characters(token: Token) -> Iterator[tuple[str, str]]:
+    if token.type == "text_special" and len(token.content) == 1:
+        yield token.content, token.markup
+    else:
+        yield from zip(token.content, token.content, strict=True)
 
 
 def _places(
@@ -267,109 +173,185 @@ def _places(
     return places
 
 
-def _written(children: Sequence[Token], block: _Block) -> list[str]:
+def _with_tags(children: Sequence[Token], block: _Block) -> Iterator[str]:
     """The run as text with tags."""
-    parts: list[str] = []
-    address = ""
+    open_marks: list[int] = []
+    in_autolink = False
     for child in children:
+        raw = re.sub(r"\n[ \t]*", "\n", child.meta.get(RAW, child.content))
         if child.markup == "autolink":
-            if child.nesting == -1:
-                parts.append(f'<x id="{len(block.marks)}"/>')
-                block.marks.append((f"<{address}>", None))
-            address = str(child.attrs.get("href", ""))
-        elif address:
-            address = child.content
+            in_autolink = child.nesting == 1
+            if not in_autolink:
+                yield f'<x id="{len(block.marks)}"/>'
+                block.marks.append((raw, None))
+        elif in_autolink:
+            continue
         elif child.type in ("text", "text_special"):
-            parts.append(escape(child.content, quote=False))
+            yield escape(child.content, quote=False)
         elif child.type == "softbreak":
-            parts.append(" ")
+            yield raw
         elif child.nesting == 1:
-            parts.append(f'<g id="{len(block.marks)}">')
-            block.marks.append(_around(child))
+            open_marks.append(len(block.marks))
+            yield f'<g id="{len(block.marks)}">'
+            block.marks.append((child.markup or "[", child.markup))
         elif child.nesting == -1:
-            parts.append("</g>")
+            number = open_marks.pop()
+            if child.type == "link_close":
+                block.marks[number] = ("[", raw)
+                if LABEL in child.meta:
+                    block.labels[number] = child.meta[LABEL]
+            yield "</g>"
         else:
-            parts.append(f'<x id="{len(block.marks)}"/>')
-            block.marks.append((_alone(child), None))
-    if block.in_table:
-        # The parser has taken their escapes away, those in code too.
-        block.marks = [
-            (before.replace("|", "\\|"), behind and behind.replace("|", "\\|"))
-            for before, behind in block.marks
-        ]
-    return parts
+            yield f'<x id="{len(block.marks)}"/>'
+            block.marks.append((raw, None))
 
 
-def _around(token: Token) -> tuple[str, str]:
-    if token.type != "link_open":
-        return token.markup, token.markup
-    return "[", f"]({_address(str(token.attrs.get('href', '')), str(token.attrs.get('title', '')))})"
-
-
-def _address(url: str, title: str) -> str:
-    shown = f"<{url}>" if re.search(r"[\s()<>]", url) or not url else url
-    return f'{shown} "{title}"'.replace("\n", " ") if title else shown
-
-
-def _alone(token: Token) -> str:
-    if token.type == "code_inline":
-        pad = " " if token.content.startswith("`") or token.content.endswith("`") else ""
-        return f"{token.markup}{pad}{token.content}{pad}{token.markup}"
-    if token.type == "image":
-        address = _address(str(token.attrs.get("src", "")), str(token.attrs.get("title", "")))
-        return f"![{token.content}]({address})"
-    return HARD_BREAK if token.type == "hardbreak" else token.content
-
-
-def _replace(block: _Block, translation: str, lines: list[str | None]) -> None:
+def _written(block: _Block, translation: str) -> str | None:
+    """A translation of a run as Markdown; None where tags were lost, doubled or invented."""
     try:
         tree = etree.fromstring(f"<p>{translation}</p>", etree.XMLParser(resolve_entities=False))
     except (etree.XMLSyntaxError, ValueError):
-        return
+        return None
     found = sorted((str(node.tag), node.get("id") or "") for node in tree.iterdescendants())
     wanted = [("x" if behind is None else "g", str(n)) for n, (_, behind) in enumerate(block.marks)]
     if found != sorted(wanted):
-        return
-    text = _built(tree, block, IN_MARKDOWN)
-    if _marks_in(text) != sum(behind is not None for _, behind in block.marks):
-        text = _built(tree, block, IN_HTML)
-    text = text.strip()
-    if block.in_table:
-        text += " " if text.endswith("\\") else ""  # It would escape the bar behind it.
-    else:
-        text = AT_END.sub(r"\\\g<0>", AT_START.sub(r"\1\\\2", text))
-    number, start, _ = block.lines[0]
-    first = lines[number] or ""
-    behind = (lines[block.lines[-1][0]] or "")[block.lines[-1][2] :]
-    prefix = (lines[block.lines[1][0]] or "")[: block.lines[1][1]] if len(block.lines) > 1 else ""
-    lines[number] = first[:start] + text.replace("\n", f"\n{prefix}") + behind
-    for other, _, _ in block.lines[1:]:
-        lines[other] = None
+        return None
+    texts = [text.replace("\r", " ") for text in _texts(tree)]
+    ways: list[Way] = [(_same, {}), (block.without_new_marks, {}), (block.without_new_marks, IN_HTML)]
+    if sum(text.count("\n") for text in texts) <= block.text.count("\n"):
+        for way in ways:
+            text, is_right = _attempt(tree, block, texts, way)
+            if is_right:
+                return text
+        source = etree.fromstring(f"<p>{block.text}</p>")
+        if not _attempt(source, block, list(_texts(source)), ways[0])[1]:
+            # Only what is around it makes it a paragraph.
+            return _attempt(tree, block, texts, ways[1])[0]
+    texts = [LINE.sub(" ", text) for text in texts]
+    for way in (*ways, (_without_marks, {})):
+        text, is_right = _attempt(tree, block, texts, way)
+        if is_right:
+            return text
+    return _attempt(tree, block, texts, (_without_marks, IN_HTML))[0]
 
 
-def _marks_in(text: str) -> int:
-    """Marked parts that a reader finds: none between letters, or beside punctuation where no blank follows."""
-    inline = _parser().parseInline(text)
-    return sum(child.nesting == 1 for token in inline for child in token.children or [])
-
-
-def _built(node: etree._Element, block: _Block, forms: Mapping[str, tuple[str, str]]) -> str:
-    parts = [_escaped(node.text, block)]
+def _texts(node: etree._Element) -> Iterator[str]:
+    yield node.text or ""
     for child in node:
-        before, behind = block.marks[int(child.get("id"))]
+        if child.tag == "g":
+            yield from _texts(child)
+        yield child.tail or ""
+
+
+def _same(text: str) -> str:
+    return text
+
+
+def _without_marks(text: str) -> str:
+    """The text with a backslash before all that could be a mark."""
+    places = {found.start() for found in SPECIAL.finditer(text)}
+    places |= {
+        found.start()
+        for pattern in (CODE, ATTRIBUTES)
+        for found in pattern.finditer(text)
+        if found[0][0] != "!"
+    }
+    parts = [text[start:end] for start, end in pairwise([0, *sorted(places), len(text)])]
+    return "\\".join(parts) if places else text
+
+
+def _attempt(
+    tree: etree._Element,
+    block: _Block,
+    texts: Sequence[str],
+    way: Way,
+) -> tuple[str, bool]:
+    """A translation with its marks, and whether a reader finds them and no others."""
+    change, forms = way
+    marks: list[tuple[str, str | None]] = [
+        forms.get(before, (before, behind)) if behind else (before, None) for before, behind in block.marks
+    ]
+    text = _built(tree, marks, iter(block.spelling.of(texts, change)), block.labels).strip()
+    shown: list[tuple[str, str | None]] = [
+        (f"\0{before}\0", behind and f"\0{behind}\0") for before, behind in marks
+    ]
+    shape = _built(tree, shown, iter(texts), {})
+    if change is not _same and not block.is_cell and not AT_START.match(unescape(block.text)):
+        text = AT_END.sub(r"\\\g<0>", AT_START.sub(r"\1\\\2", text))
+    is_right = _normal(shape) == _shape(text, block)
+    if block.is_cell:
+        text = text.replace("|", "\\|")
+        text += " " if text.endswith("\\") else ""  # It would escape the bar behind it.
+    return text, is_right
+
+
+def _built(
+    node: etree._Element,
+    marks: list[tuple[str, str | None]],
+    texts: Iterator[str],
+    labels: Mapping[int, str],
+) -> str:
+    """The text of a part of the translation between its marks; those of references get their address's name."""
+    parts = [next(texts)]
+    for child in node:
+        number = int(child.get("id"))
+        before, behind = marks[number]
         if behind is None:
             parts.append(before)
         else:
-            before, behind = forms.get(before, (before, behind))
-            inner = _built(child, block, forms)
-            # A blank beside the mark would make it text.
-            left, right = inner[: len(inner) - len(inner.lstrip())], inner[len(inner.rstrip()) :]
-            parts.append(f"{left}{before}{inner.strip()}{behind}{right}")
-        parts.append(_escaped(child.tail, block))
+            inner = _built(child, marks, texts, labels)
+            label = " ".join(labels.get(number, "").split())
+            if label and label.casefold() != " ".join(inner.casefold().split()):
+                behind = f"][{label}]"
+                marks[number] = before, behind
+            # A blank beside another mark would make it text.
+            kept = inner if behind.startswith("]") else inner.strip() or inner
+            left, _, right = inner.partition(kept) if kept else ("", "", "")
+            parts.append(f"{left}{before}{kept}{behind}{right}")
+        parts.append(next(texts))
     return "".join(parts)
 
 
-def _escaped(text: str | None, block: _Block) -> str:
-    plain = re.sub(r"\s*[\n\r]\s*", " ", text or "")
-    shown = SPECIAL.sub(r"\\\g<0>", plain)
-    return shown.replace("|", "\\|") if block.in_table else shown
+def _shape(text: str, block: _Block) -> str | None:
+    """What a reader finds in a run: its text, and marks between zeros; None where it is no paragraph."""
+    env = {"columns": {}, "references": ChainMap({}, block.env.get("references", {}))}
+    if block.is_cell:
+        inline = parser().parseInline(text, env)
+    else:
+        tokens = parser().parse(f"# {text}" if block.kind == ATX else text, env)
+        inline = [token for token in tokens if token.type == "inline"]
+        if len(tokens) != 3 or tokens[0].type not in ("paragraph_open", "heading_open"):
+            return None
+    return _normal("".join(_seen(token.children or []) for token in inline))
+
+
+def _seen(children: Sequence[Token]) -> str:
+    parts: list[str] = []
+    in_autolink = False
+    for child in children:
+        if child.markup == "autolink":
+            in_autolink = child.nesting == 1
+        if in_autolink:
+            continue
+        if child.type in ("text", "text_special", URL):
+            parts.append(child.content)
+        elif child.type == "softbreak":
+            parts.append(" ")
+        else:
+            mark = "[" if child.type == "link_open" else child.meta.get(RAW) or child.markup or child.content
+            parts.append(f"\0{mark}\0")
+    return "".join(parts)
+
+
+def _normal(shape: str) -> str:
+    return BLANKS.sub(" ", URL_MARK.sub(r"\1", shape)).strip()
+
+
+def _put(block: _Block, text: str, lines: list[str | None]) -> None:
+    """Write a run in the place of its lines."""
+    behind = (lines[block.lines[-1][0]] or "")[block.lines[-1][2] :]
+    prefixes = [(lines[number] or "")[:start] for number, start, _ in block.lines]
+    written = text.split("\n", len(prefixes) - 1)
+    written[-1] = written[-1].replace("\n", f"\n{prefixes[-1]}") + behind
+    for (number, _, _), prefix, line in zip_longest(block.lines, prefixes, written):
+        lines[number] = None if line is None else prefix + line

@@ -12,6 +12,7 @@ from dragoman_protocols.errors import BrokenFileError
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.messages import Message, message_document
 from dragoman_service.files.plain import decoded, marked_encoding
+from dragoman_service.files.spelling import Spelling
 from dragoman_service.files.values import LETTER
 
 STRING = r'"(?:[^"\\]|\\.)*+"'
@@ -19,7 +20,7 @@ GAP = r"(?:\s++|/\*(?:[^*]|\*(?!/))*+\*/|//[^\n]*+\n?)*+"
 ENTRY = re.compile(rf"{GAP}(?:{STRING}|[\w.\-]++){GAP}(?:={GAP}({STRING}|[\w.\-/:$]++))?{GAP};", re.DOTALL)
 END = re.compile(rf"{GAP}\Z", re.DOTALL)
 
-ESCAPE = re.compile(r"\\(U[0-9a-fA-F]{4}|[0-7]{3}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
+ESCAPE = re.compile(r"\\(U[0-9a-fA-F]{4}|[0-7]{3}|u[0-9a-fA-F]{4}|.)|[^\\]", re.DOTALL)
 MEANINGS = {"n": "\n", "t": "\t", "r": "\r"}
 RESERVED = re.compile(r"\\(?![0-7]{3}|u[0-9a-fA-F]{4})|[\"\n\r]")
 WRITTEN = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
@@ -46,13 +47,19 @@ def read_strings(content: bytes) -> FileDocument:
         line = text.count("\n", 0, position) + 1
         raise BrokenFileError(f'the file is no .strings file: no `"key" = "value";` behind line {line}')
     raws = [text[start:end] for start, end in places]
-    texts = [ESCAPE.sub(_meaning, raw[1:-1] if raw.startswith('"') else raw) for raw in raws]
+    signs = [
+        [(_meaning(sign), sign[0]) for sign in ESCAPE.finditer(raw[1:-1] if raw.startswith('"') else raw)]
+        for raw in raws
+    ]
+    texts = ["".join(meaning for meaning, _ in each) for each in signs]
 
     def rebuild(translations: Sequence[str]) -> bytes:
         written: list[str] = []
         position = 0
-        for (start, end), raw, source, translation in zip(places, raws, texts, translations, strict=True):
-            new = RESERVED.sub(lambda sign: WRITTEN[sign[0]], translation)
+        for (start, end), raw, of_raw, source, translation in zip(
+            places, raws, signs, texts, translations, strict=True
+        ):
+            (new,) = Spelling(of_raw).of([translation], _escaped)
             written += (text[position:start], raw if translation == source else f'"{new}"')
             position = end
         return "".join([*written, text[position:]]).encode(encoding)
@@ -60,8 +67,14 @@ def read_strings(content: bytes) -> FileDocument:
     return message_document([Message(source, signs="&") for source in texts], rebuild)
 
 
+def _escaped(text: str) -> str:
+    return RESERVED.sub(lambda sign: WRITTEN[sign[0]], text)
+
+
 def _meaning(found: re.Match[str]) -> str:
     sign = found[1]
+    if sign is None:
+        return found[0]
     if sign[0] in "01234567u" and len(sign) > 1:
         return found[0]  # Octal numbers are of an encoding that is not known here.
     return chr(int(sign[1:], 16)) if len(sign) == 5 else MEANINGS.get(sign, sign)

@@ -15,7 +15,7 @@ from dragoman_service.files.archives import parsed
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.inline import Inline
 from dragoman_service.files.line_breaks import SPLITTING_TAGS
-from dragoman_service.files.xml_text import serialized_tree
+from dragoman_service.files.xml_source import Edit, spliced
 
 ONE = "urn:oasis:names:tc:xliff:document:1."
 TWO = "urn:oasis:names:tc:xliff:document:2."
@@ -23,6 +23,7 @@ TWO = "urn:oasis:names:tc:xliff:document:2."
 PAIRS = frozenset({"g", "mrk", "pc"})
 """Inline elements with text of the sentence in them; in others is code of the original format."""
 
+TARGET_LANGUAGE = "target-language"
 OPEN_STATES = frozenset({"new", "needs-translation", "initial"})
 
 
@@ -45,15 +46,14 @@ def read_xliff(content: bytes, target_lang: str) -> FileDocument:
     units = [unit for unit in _units(root, first) if any(map(str.isalpha, unit.inline.text))]
 
     def rebuild(translations: Sequence[str]) -> bytes:
+        edits = {
+            element: Edit(attributes={TARGET_LANGUAGE if first else "trgLang": target_lang})
+            for element in (root.iter("{*}file") if first else [root])
+        }
         for unit, translation in zip(units, translations, strict=True):
             if translation != unit.inline.text:
-                unit.fill(translation, first)
-        if first:
-            for file in root.iter("{*}file"):
-                file.set("target-language", target_lang)
-        else:
-            root.set("trgLang", target_lang)
-        return serialized_tree(root)
+                edits |= unit.edits(translation, first)
+        return spliced(content, root, edits)
 
     texts = tuple(unit.inline.text for unit in units)
     return FileDocument(
@@ -70,27 +70,25 @@ class _Unit:
         self._element, self._source, self._target = element, source, target
         self.inline = Inline(source, is_pair)
 
-    def fill(self, translation: str, first: bool) -> None:
-        """Write the target."""
+    def edits(self, translation: str, first: bool) -> dict[etree._Element, Edit]:
+        """The changes that write the target; none where tags were lost, doubled or invented."""
         namespace = etree.QName(self._source).namespace
         filled = etree.Element(f"{{{namespace}}}target" if namespace else "target", nsmap=self._source.nsmap)
         if not self.inline.fill(filled, translation):
-            return
+            return {}
         space = "{http://www.w3.org/XML/1998/namespace}space"
         if space in self._source.attrib:
             filled.set(space, self._source.get(space))
-        if first:
-            filled.set("state", "needs-review-translation")
-            filled.set("state-qualifier", "mt-suggestion")
-        else:
-            self._element.set("state", "translated")
-            self._element.attrib.pop("subState", None)
+        state = {"state": "needs-review-translation", "state-qualifier": "mt-suggestion"} if first else {}
         if self._target is None:
-            filled.tail = self._source.tail
-            self._element.insert(self._element.index(self._source) + 1, filled)
+            for name, value in state.items():
+                filled.set(name, value)
+            edits = {self._source: Edit(behind=filled)}
         else:
-            filled.tail = self._target.tail
-            self._element.replace(self._target, filled)
+            edits = {self._target: Edit(filled, attributes=state)}
+        if not first:
+            edits[self._element] = Edit(attributes={"state": "translated", "subState": None})
+        return edits
 
 
 def is_pair(element: etree._Element) -> bool:

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 
 from lxml import etree
 
 from dragoman_protocols.errors import BrokenFileError
-from dragoman_protocols.markup_tokens import Kind, tokens
 from dragoman_protocols.translation import Format
 from dragoman_service.files.archives import parsed
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.inline import Inline
 from dragoman_service.files.messages import NON_SPLITTING_TAGS, SPLITTING_TAGS, Message, message_document
 from dragoman_service.files.plain import decoded, marked_encoding
+from dragoman_service.files.spelling import Spelling
 from dragoman_service.files.values import in_xml, is_language
+from dragoman_service.files.xml_source import Edit, inner_source, spliced
 
-ANDROID_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+ANDROID_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)|[^\\]", re.DOTALL)
 ANDROID_MEANINGS = {"n": "\n", "t": "\t"}
 ANDROID_QUOTED = re.compile(r'\s*"((?:[^"\\]|\\.)*)"\s*', re.DOTALL)
 ANDROID_BLANKS = re.compile(r"[ \t\r\n]+")
 """Shown as one blank outside of quotes."""
 ANDROID_KEPT_BLANK = re.compile(r"^ | $|(?<= ) ")
 """Shown only if it is escaped."""
-ANDROID_RESERVED = re.compile(r"[\\'\"]|^[@?]")
+ANDROID_RESERVED = re.compile(r"[\\'\"]")
 """Source: https://developer.android.com/guide/topics/resources/string-resource#FormattingAndStyling"""
 
 CDATA = re.compile(r"\s*<!\[CDATA\[.*\]\]>\s*", re.DOTALL)
-OPEN_TAG = re.compile(r"""<(?:[^<>"']|"[^"]*"|'[^']*')*>""")
 
 STRING = "System.String"
 """The type of a string in .resx, which most strings do not name."""
@@ -90,7 +90,7 @@ def _android(content: bytes, root: etree._Element) -> FileDocument:
             found.append((element, text))
 
     def rebuild(translations: Sequence[str]) -> bytes:
-        changed: dict[etree._Element, etree._Element] = {}
+        edits: dict[etree._Element, Edit] = {}
         for (element, text), translation in zip(found, translations, strict=True):
             filled = etree.Element(element.tag, dict(element.attrib))
             if translation == text.text:
@@ -101,10 +101,10 @@ def _android(content: bytes, root: etree._Element) -> FileDocument:
                     continue
                 is_cdata = _is_cdata(element) and "]]>" not in written
                 filled.text = etree.CDATA(written) if is_cdata else _stored(element)(written)
-                changed[element] = filled
-            elif text.fill(filled, translation):
-                changed[element] = filled
-        return _spliced(content, root, changed)
+            elif not text.fill(filled, translation):
+                continue
+            edits[element] = Edit(filled, one_line=not ANDROID_QUOTED.fullmatch(element.text or ""))
+        return spliced(content, root, edits)
 
     texts = tuple(text.text for _, text in found)
     return FileDocument(
@@ -114,43 +114,7 @@ def _android(content: bytes, root: etree._Element) -> FileDocument:
 
 def _is_cdata(element: etree._Element) -> bool:
     """Whether the text of an element without others is a CDATA section, which has no escapes."""
-    return len(element) == 0 and CDATA.fullmatch(_inner(element)) is not None
-
-
-def _inner(element: etree._Element) -> str:
-    """The source of what is in an element, as it would be written."""
-    whole: str = etree.tostring(element, encoding="unicode", with_tail=False)
-    start, end = OPEN_TAG.match(whole), whole.rfind("</")
-    return whole[start.end() : end] if start and end >= start.end() else ""
-
-
-def _spliced(content: bytes, root: etree._Element, changed: dict[etree._Element, etree._Element]) -> bytes:
-    """The file with the content of some elements, which are not within one another; all else stays as it was."""
-    encoding = marked_encoding(content) or root.getroottree().docinfo.encoding or "utf-8"
-    source = decoded(content, encoding)
-    line_end = "\r\n" if "\r\n" in source else "\n"
-    wanted = [changed.get(element) for element in root.iter(etree.Element)]
-    written: list[str] = []
-    depth = number = 0
-    until = -1
-    declared = {f' xmlns:{prefix}="{uri}"' for prefix, uri in root.nsmap.items() if prefix}
-    for token in tokens(source, html=False):
-        if token.kind is Kind.CLOSE:
-            depth -= 1
-            until = -1 if depth == until else until
-        if until < 0:
-            written.append(token.raw)
-        if token.kind in (Kind.OPEN, Kind.EMPTY):
-            new = wanted[number] if number < len(wanted) else None
-            number += 1
-            if new is not None and token.kind is Kind.OPEN:
-                until = depth
-                inner = _inner(new).replace("\n", line_end)
-                for each in declared:
-                    inner = inner.replace(each, "")
-                written.append(inner)
-            depth += token.kind is Kind.OPEN
-    return "".join(written).encode(encoding, "xmlcharrefreplace")
+    return len(element) == 0 and CDATA.fullmatch(inner_source(element)) is not None
 
 
 def _android_texts(root: etree._Element) -> Iterator[etree._Element]:
@@ -167,26 +131,42 @@ def _is_android_pair(element: etree._Element) -> bool:
 
 
 def _unescaped(text: str) -> str:
+    return "".join(map(_meaning, _signs(text)))
+
+
+def _signs(text: str) -> Iterator[re.Match[str]]:
     quoted = ANDROID_QUOTED.fullmatch(text)
-    return ANDROID_ESCAPE.sub(_meaning, quoted[1] if quoted else ANDROID_BLANKS.sub(" ", text))
+    return ANDROID_ESCAPE.finditer(quoted[1] if quoted else ANDROID_BLANKS.sub(" ", text))
 
 
 def _meaning(found: re.Match[str]) -> str:
     sign = found[1]
+    if sign is None:
+        return found[0]
     return chr(int(sign[1:], 16)) if len(sign) == 5 else ANDROID_MEANINGS.get(sign, sign)
 
 
 def _stored(element: etree._Element) -> Callable[[str], str]:
     """How a translation is written: in quotes, which keep its blanks, where the text is; or with escaped blanks."""
+    signs = [sign for text in element.itertext() for sign in _signs(text)]
+    spelling = Spelling((_meaning(sign), sign[0]) for sign in signs if _meaning(sign) != " ")
+    # Quotes that are not escaped, though they should be, have another meaning.
+    literal = {sign[0] for sign in signs}
+
+    def escaped(text: str) -> str:
+        (written,) = spelling.of([text], lambda part: _escaped(part, literal))
+        return f"\\{written}" if written.startswith(("@", "?")) else written
+
     if len(element) == 0 and ANDROID_QUOTED.fullmatch(element.text or ""):
-        return lambda text: f'"{_escaped(text)}"'
-    if "\\u0020" in "".join(element.itertext()):
-        return lambda text: ANDROID_KEPT_BLANK.sub(r"\\u0020", _escaped(text))
-    return _escaped
+        return lambda text: f'"{escaped(text)}"'
+    if any(sign[0] == "\\u0020" for sign in signs):
+        return lambda text: ANDROID_KEPT_BLANK.sub(r"\\u0020", escaped(text))
+    return escaped
 
 
-def _escaped(text: str) -> str:
-    return ANDROID_RESERVED.sub(r"\\\g<0>", text).replace("\n", "\\n")
+def _escaped(text: str, literal: Container[str]) -> str:
+    written = ANDROID_RESERVED.sub(lambda sign: sign[0] if sign[0] in literal else f"\\{sign[0]}", text)
+    return written.replace("\n", "\\n")
 
 
 def read_resx(content: bytes) -> FileDocument:
@@ -209,11 +189,12 @@ def read_resx(content: bytes) -> FileDocument:
     ]
 
     def rebuild(translations: Sequence[str]) -> bytes:
-        changed: dict[etree._Element, etree._Element] = {}
+        edits: dict[etree._Element, Edit] = {}
         for (value, message), translation in zip(found, translations, strict=True):
             if translation != message.value:
-                filled = changed[value] = etree.Element("value")
+                filled = etree.Element("value")
                 filled.text = in_xml(translation)
-        return _spliced(content, root, changed)
+                edits[value] = Edit(filled)
+        return spliced(content, root, edits)
 
     return message_document([message for _, message in found], rebuild)

@@ -14,7 +14,9 @@ from dragoman_protocols.errors import BrokenFileError
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.messages import Message, message_document
 from dragoman_service.files.plain import decoded, marked_encoding
+from dragoman_service.files.spelling import Spelling
 from dragoman_service.files.values import in_xml, is_language
+from dragoman_service.text.line_positions import BLANK, with_line_breaks
 from dragoman_system.live_files import LOADER, MAX_DEPTH
 
 PLAIN = re.compile(r"[^\W\d_](?:[^\n\t:#\[\]{},&*!|>'\"%@`\\?]|:(?=\S)|(?<=\S)[#'\"])*(?<![\s:])")
@@ -28,6 +30,16 @@ SYMBOL = re.compile(r":(?:[A-Za-z_]\w*[?!]?|\"[^\"]*\"|'[^']*')")
 """Of Ruby."""
 
 
+ESCAPE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[^\n])|[^\\\n]")
+MEANINGS = {"0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b",
+            "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029"}  # fmt: skip
+"""Of an escape in double quotes. Source: https://yaml.org/spec/1.2.2/#57-escaped-characters"""
+
+QUOTE = "'"
+PARAGRAPH = re.compile(r"((?<![ \t])[ \t]*+\n[ \t]*+\n\s*+)")
+"""A line break in a folded text; a single one is a blank."""
+
+
 @dataclass(frozen=True)
 class _Value:
     """A scalar that is translated, from character `start` to `end`; `style` as in YAML's grammar."""
@@ -36,6 +48,7 @@ class _Value:
     start: int
     end: int
     style: str
+    in_flow: bool
 
 
 def read_yaml_file(content: bytes) -> FileDocument:
@@ -71,11 +84,13 @@ def _values(text: str) -> Iterator[_Value]:
     """The values of mappings and the items of sequences."""
     # For each open collection: whether it is a mapping whose next node is a key.
     stack: list[bool | None] = []
+    flow: list[bool] = []
     event: Any
     for event in yaml.parse(text, Loader=LOADER):
         is_key = bool(stack) and stack[-1] is True
         if isinstance(event, yaml.CollectionEndEvent):
             stack.pop()
+            flow.pop()
             continue
         if not isinstance(event, yaml.NodeEvent):
             continue
@@ -83,6 +98,7 @@ def _values(text: str) -> Iterator[_Value]:
             stack[-1] = not stack[-1]
         if isinstance(event, yaml.CollectionStartEvent):
             stack.append(True if isinstance(event, yaml.MappingStartEvent) else None)
+            flow.append(bool(event.flow_style))
             if len(stack) > MAX_DEPTH:
                 raise BrokenFileError(f"the file is nested more than {MAX_DEPTH} deep")
         elif (
@@ -94,7 +110,7 @@ def _values(text: str) -> Iterator[_Value]:
             kept = plain and (event.value.lower() in WORDS or SYMBOL.fullmatch(event.value))
             if is_language(event.value) and not kept:
                 start = _content_start(event, text)
-                yield _Value(event.value, start, _end(event), event.style or "")
+                yield _Value(event.value, start, _end(event), event.style or "", any(flow))
 
 
 def _end(event: Any) -> int:
@@ -112,17 +128,66 @@ def _content_start(event: Any, text: str) -> int:
 
 
 def _written(value: _Value, raw: str, translation: str) -> str:
-    """A translation in the style of the source where it can be."""
-    if value.style in ("|", ">"):
-        block = _block(raw.replace("\r\n", "\n"), translation, value.style)
+    """A translation in the style of the source, with its escapes and lines, where it can be."""
+    quoted = json.dumps(translation, ensure_ascii=False)
+    is_block = value.style in ("|", ">")
+    if not value.style and "\n" not in raw and PLAIN.fullmatch(translation):
+        return translation if translation.lower() not in WORDS else quoted
+    source = raw.replace("\r\n", "\n")
+    for written in _candidates(value.style, source, translation):
+        # Readers differ in what a plain text may have within brackets.
+        if (value.style or not value.in_flow) and _means(written, translation):
+            return written.replace("\n", "\r\n") if "\r\n" in raw else written
+    return quoted + ("\n" if is_block and raw.endswith("\n") else "")
+
+
+def _candidates(style: str, source: str, translation: str) -> Iterator[str]:
+    if style in ("|", ">"):
+        if style == ">":
+            head, _, body = source.partition("\n")
+            text = body.strip("\n ")
+            lines = _with_lines(text, translation.rstrip("\n"))
+            yield f"{head}\n{body.replace(text, lines)}" if text else source
+        block = _block(source, translation, style)
         if block is not None:
-            return block.replace("\n", "\r\n") if "\r\n" in raw else block
-        return json.dumps(translation, ensure_ascii=False) + ("\n" if raw.endswith("\n") else "")
-    if value.style == "'" and "\n" not in translation:
-        return "'" + translation.replace("'", "''") + "'"
-    if value.style == "" and PLAIN.fullmatch(translation) and translation.lower() not in WORDS:
-        return translation
-    return json.dumps(translation, ensure_ascii=False)
+            yield block
+    elif style == "'":
+        yield f"'{_with_lines(source[1:-1], translation.replace(QUOTE, QUOTE * 2))}'"
+    elif style == '"':
+        spelling = Spelling(map(_meaning, ESCAPE.finditer(source[1:-1])))
+        (written,) = spelling.of([translation], lambda text: json.dumps(text, ensure_ascii=False)[1:-1])
+        yield f'"{_with_lines(source[1:-1], written)}"'
+    else:
+        yield _with_lines(source, translation)
+
+
+def _with_lines(source: str, text: str) -> str:
+    """A text in the lines of its source, if it has as many paragraphs."""
+    sources, texts = PARAGRAPH.split(source), re.split(r"(\n)", text)
+    if len(sources) != len(texts):
+        return text
+    pairs = zip(sources, texts, strict=True)
+    return "".join(
+        paragraph if number % 2 else with_line_breaks([target], BLANK.findall(paragraph))[0]
+        for number, (paragraph, target) in enumerate(pairs)
+    )
+
+
+def _meaning(found: re.Match[str]) -> tuple[str, str]:
+    """A character of a text in double quotes, and how it is written."""
+    raw = found[0]
+    if len(raw) == 1:
+        return raw, raw
+    return (chr(int(raw[2:], 16)) if len(raw) > 2 else MEANINGS.get(raw[1], raw[1])), raw
+
+
+def _means(written: str, text: str) -> bool:
+    """Whether a scalar is read as a text; the line breaks at the end of a block are not its translation's."""
+    try:
+        (found,) = yaml.load(f"- {written}", Loader=LOADER)  # noqa: S506
+    except (yaml.YAMLError, ValueError, TypeError):
+        return False
+    return isinstance(found, str) and found.rstrip("\n") == text.rstrip("\n")
 
 
 def _block(raw: str, translation: str, style: str) -> str | None:

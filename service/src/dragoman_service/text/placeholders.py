@@ -28,7 +28,7 @@ NAMES = (
     ),
     (
         "mustache",
-        r"\{\{\{?[^{}\n]{1,200}+\}\}\}?|\{%(?:(?!%\})[^{}\n]){1,200}+%\}|<%(?:(?!%>)[^<>\n]){1,200}+%>",
+        r"\{\{\{?[^{}\n]{1,200}+\}\}\}?|\{%(?:(?!%\}|\{%)[^\n]){1,200}+%\}|<%(?:(?!%>)[^<>\n]){1,200}+%>",
     ),
     # https://docs.python.org/3/library/stdtypes.html#printf-style-string-formatting and POSIX printf's %1$d;
     # the space flag is left out, for "100 % sure" is more common than "% d".
@@ -38,7 +38,7 @@ NAMES = (
         r"(?:\.(?:\d{1,4}|\*(?:\d{1,2}\$)?)?)?"
         r"(?:hh|h|ll|l|L|q|j|z|t)?[diouxXeEfFgGaAcsp@](?![A-Za-z0-9])",
     ),
-    ("brace", r"[$#%@]?\{"),
+    ("brace", r"[$#%@]?\{(?!\{)"),
 )
 PATTERN = regex.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in NAMES), regex.VERSION1)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import regex
 
 from dragoman_protocols.translation import Format
+from dragoman_service.text.line_positions import BLANK, with_line_breaks
 from dragoman_service.text.pieces import Marker, Piece, Role, marker_text, markers_in
 from dragoman_service.text.placeholders import UNNUMBERED
 from dragoman_service.text.segmented_text import Segment
@@ -87,14 +88,29 @@ def restore(segment: Segment, answer: str) -> str:
     written = {
         piece.shown: piece.raw for piece in segment.pieces if piece.kind == "entity" and not piece.role
     }
-    parts: list[str] = []
+    texts: list[str] = []
     position = 0
     for marker in found:
-        parts.append(_escaped(answer[position : marker.start], segment.format, written))
-        parts.append(raws[marker.role, marker.number].raw)
+        texts.append(_escaped(answer[position : marker.start], segment.format, written))
         position = marker.end
-    parts.append(_escaped(answer[position:], segment.format, written))
-    return "".join(parts)
+    texts.append(_escaped(answer[position:], segment.format, written))
+    blanks = _blanks(segment)
+    texts = with_line_breaks(texts, blanks) if blanks else texts
+    markers = [raws[marker.role, marker.number].raw for marker in found]
+    return "".join(chain.from_iterable(zip(texts, [*markers, ""], strict=True)))
+
+
+def _blanks(segment: Segment) -> list[str]:
+    """Those of the segment's text as the source has them, if any is a line break of markup."""
+    if all(piece.kind != "blank" for piece in segment.pieces):
+        return []
+    blanks: list[str] = []
+    for piece in segment.pieces:
+        if piece.kind == "blank":
+            blanks.append(piece.raw)
+        elif piece.role is None:
+            blanks += BLANK.findall(piece.shown)
+    return blanks
 
 
 def _raws(segment: Segment, expected: Sequence[Marker]) -> dict[tuple[Role, int], Piece]:

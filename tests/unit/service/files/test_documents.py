@@ -304,23 +304,23 @@ def test_marks_in_markdown_are_read_as_such(source: str, translation: str, expec
     ("source", "texts", "expected"),
     [
         ("- [ ] write it\n- [x] x\n", ["write it", "x"], "- [ ] WRITE IT\n- [x] X\n"),
-        ("1. [X] one\n   two\n\n   * [ ] *a*\n", ["one two", None], "1. [X] ONE TWO\n\n   * [ ] *A*\n"),
-        ("- one\n  [x] two\n", ["one [x] two"], "- ONE \\[X\\] TWO\n"),
+        ("1. [X] one\n   two\n\n   * [ ] *a*\n", ["one\ntwo", None], "1. [X] ONE\n   TWO\n\n   * [ ] *A*\n"),
+        ("- one\n  [x] two\n", ["one\n[x] two"], "- ONE\n  [X] TWO\n"),
         ("- [a](b) c\n", [None], "- [A](b) C\n"),
-        ("> [!NOTE]\n> be\n> good\n", ["be good"], "> [!NOTE]\n> BE GOOD\n"),
+        ("> [!NOTE]\n> be\n> good\n", ["be\ngood"], "> [!NOTE]\n> BE\n> GOOD\n"),
         ("> [!tip]- Title\n> be good\n", ["Title", "be good"], "> [!tip]- TITLE\n> BE GOOD\n"),
         ("> [!WARNING]\n>\n> - [ ] a\n", ["a"], "> [!WARNING]\n>\n> - [ ] A\n"),
         ("> [!a](b)\n", [None], "> [!A](b)\n"),
         ("A note[^1] and[^b-c].\n", ['A note<x id="0"/> and<x id="1"/>.'], "A NOTE[^1] AND[^b-c].\n"),
         ("A *b[^1]* [c[^2]](d)\n", [None], "A *B[^1]* [C[^2]](d)\n"),
-        ("Is `[^1]` \\[^1]\n", ['Is <x id="0"/> [^1]'], "IS `[^1]` \\[^1\\]\n"),
-        ("[^1]: One.\n[^2]: Word\n[^3]:\tof\n  two\n", ["One.", "Word", "of two"], None),
+        ("Is `[^1]` \\[^1]\n", ['Is <x id="0"/> [^1]'], "IS `[^1]` \\[^1]\n"),
+        ("[^1]: One.\n[^2]: Word\n[^3]:\tof\n  two\n", ["One.", "Word", "of\ntwo"], None),
         ("a b\n[^a]: a\n", ["a b", "a"], "A B\n[^a]: A\n"),
-        ("Some [text]\n\n[text]: url\n", [None], "SOME [TEXT](url)\n\n[text]: url\n"),
-        ("- one is\n\ttwo\n- three\n", ["one is two", "three"], "- ONE IS TWO\n- THREE\n"),
-        ("1.\tone\n\ttwo\n\n\tthree\n", ["one two", "three"], "1.\tONE TWO\n\n\tTHREE\n"),
+        ("Some [text]\n\n[text]: url\n", [None], "SOME [TEXT]\n\n[text]: url\n"),
+        ("- one is\n\ttwo\n- three\n", ["one is\ntwo", "three"], "- ONE IS\n\tTWO\n- THREE\n"),
+        ("1.\tone\n\ttwo\n\n\tthree\n", ["one\ntwo", "three"], "1.\tONE\n\tTWO\n\n\tTHREE\n"),
         ('+++\ntitle = "a b"\n+++\n\nc d\n', ["c d"], '+++\ntitle = "a b"\n+++\n\nC D\n'),
-        (":::note\nbe\ngood\n:::\nnow\n", ["be good", "now"], ":::note\nBE GOOD\n:::\nNOW\n"),
+        (":::note\nbe\ngood\n:::\nnow\n", ["be\ngood", "now"], ":::note\nBE\nGOOD\n:::\nNOW\n"),
         ("::: {.tip}\n- a\n- b\n:::\n", ["a", "b"], "::: {.tip}\n- A\n- B\n:::\n"),
         ('a b\n!!! tip "a b"\n    c d\n', ["a b"], 'A B\n!!! tip "a b"\n    c d\n'),
         ('=== "Tab"\n\nc d\n', ["c d"], '=== "Tab"\n\nC D\n'),
@@ -337,7 +337,46 @@ async def test_marks_of_other_markdown_keep_their_function(
     assert [None if wanted is None else text for text, wanted in zip(file.texts, texts, strict=True)] == texts
     assert file.rebuild(file.texts).decode() == source
     back = (await translated(file)).decode()
-    assert back == (expected or "[^1]: ONE.\n[^2]: WORD\n[^3]:\tOF TWO\n")
+    assert back == (expected or "[^1]: ONE.\n[^2]: WORD\n[^3]:\tOF\n  TWO\n")
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["on\\/off \\(name) \\U00e9 it's", 'a\\n\\tb \\"c\\" \\\\ d'],
+)
+def test_strings_keep_the_escapes_of_the_source(value: str) -> None:
+    content = f'/* c */ "a\\/b" = "{value}";\n'.encode()
+    document = read("a.strings", content, "de")
+    back = document.rebuild([text + "!" for text in document.texts])
+    assert back == content.replace(b'";', b'!";')
+
+
+@pytest.mark.parametrize("declaration", ["", "<?xml version='1.0' encoding=\"UTF-8\" standalone='no'?>\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_xliff_keeps_every_byte_but_targets_and_languages(declaration: str, mark: str, quote: str) -> None:
+    one = (
+        mark + declaration + "<x:xliff xmlns:x='urn:oasis:names:tc:xliff:document:1.2' version='1.2' >\r\n"
+        "<x:file  source-language='en' original='a'\r\n datatype='b'><!-- c --><x:body>\r\n"
+        "  <x:trans-unit id='1'>\r\n    <x:source>A &quot;b&quot; > <x:g id='2' >c</x:g>&#233;</x:source>\r\n"
+        "    <x:note/></x:trans-unit>\r\n"
+        "  <x:trans-unit id='2'><x:source>d</x:source><x:target state = 'new'/></x:trans-unit>\r\n"
+        "  <x:trans-unit id='3'><x:source><![CDATA[e]]></x:source><x:target>f</x:target></x:trans-unit>\r\n"
+        "</x:body></x:file></x:xliff>\r\n"
+    ).replace("'", quote)
+    file = read("a.xlf", one.encode(), "pt-BR")
+    back = file.rebuild([text + "!" for text in file.texts]).decode()
+    state = 'state="needs-review-translation" state-qualifier="mt-suggestion"'
+    assert back == one.replace(
+        f" datatype={quote}b{quote}", f' datatype={quote}b{quote} target-language="pt-BR"'
+    ).replace(
+        "&#233;</x:source>",
+        f"&#233;</x:source>\r\n    <x:target {state}>A &quot;b&quot; > "
+        f"<x:g id={quote}2{quote} >c</x:g>&#233;!</x:target>",
+    ).replace(
+        f"<x:target state = {quote}new{quote}/>",
+        f'<x:target state = {quote}needs-review-translation{quote} state-qualifier="mt-suggestion">d!</x:target>',
+    )
 
 
 def test_strings_are_escaped_and_captions_keep_their_notes() -> None:
@@ -351,6 +390,42 @@ def test_strings_are_escaped_and_captions_keep_their_notes() -> None:
     )
 
 
+YAML = """a: about %{count} hours # c
+b: one two
+  three
+c: >-
+  One two
+  three.
+
+  Four
+  five.
+d: 'it''s
+  here'
+e: "a \\u00d7 \\"b\\"
+  c
+  d"
+f: &x !!str >
+    six
+    seven
+g: |
+  eight
+
+  nine
+"""
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+async def test_yaml_keeps_styles_escapes_and_lines(end: str) -> None:
+    content = YAML.replace("\n", end).encode()
+    file = read("a.yaml", content, "en-GB")
+    back = await translated(file)
+    assert back.decode().lower() == content.decode().lower()
+    assert yaml.safe_load(back)["c"] == "ONE TWO THREE.\nFOUR FIVE."
+    longer = file.rebuild([re.sub("(two|Four|six)", r"\1 and more", text) for text in file.texts])
+    assert [len(text.split(end)) for text in (longer.decode(), content.decode())] == [22, 22]
+    assert yaml.safe_load(longer)["b"] == "one two and more three"
+
+
 def test_protected_text_of_xliff_is_not_translated() -> None:
     unit = (
         '<xliff xmlns="urn:oasis:names:tc:xliff:document:1.2" version="1.2"><file><body><trans-unit id="1">'
@@ -360,21 +435,22 @@ def test_protected_text_of_xliff_is_not_translated() -> None:
     assert read("a.xlf", unit.encode(), "de").texts == ('Start <x id="0"/> or a <g id="1">mail</g>',)
 
 
-ANDROID_TEXTS = [
-    ("This is a long\n        text.", "This is a long text."),
-    ("First\\n\n        second", "First\\n second"),
-    ('"  two  blanks "', '"  two  blanks "'),
-]
-
-
-@pytest.mark.parametrize(("source", "expected"), ANDROID_TEXTS)
-def test_android_s_blanks_are_shown_as_before(source: str, expected: str) -> None:
+@pytest.mark.parametrize(
+    "source",
+    [
+        "This is a long\n        text.",
+        "First\\n\n        second",
+        '"  two  blanks "',
+        "It\\'s &#8230; &quot;so&quot; \\? &gt; > \\u00e9 <b id='x' >y</b> z",
+    ],
+)
+def test_android_s_blanks_escapes_and_tags_stay(source: str) -> None:
     """Outside of quotes, Android shows any blanks and line breaks as one blank."""
-    frame = '<resources><string name="a">{}</string></resources>'
-    document = read("a.xml", frame.format(source).encode(), "de")
-    result = document.rebuild([text + "!" for text in document.texts]).decode()
-    end = '!"' if expected.endswith('"') else "!"
-    assert frame.format(expected.removesuffix('"') + end) in result
+    content = f"<resources>\r\n<string name='a'>{source}</string><!-- c --></resources>".encode()
+    document = read("a.xml", content, "de")
+    end = '"' if source.endswith('"') else ""
+    expected = content.replace(f"{end}</string>".encode(), f"!{end}</string>".encode())
+    assert document.rebuild([text + "!" for text in document.texts]) == expected.replace(b"\n   ", b"\r\n   ")
 
 
 def test_android_s_escaped_blanks_stay() -> None:

@@ -11,6 +11,7 @@ from tests.unit.service.files.test_packages import PACKAGES
 from dragoman_protocols.translation import Format
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.kinds import read
+from dragoman_service.text.restoring import restore
 from dragoman_service.text.segmented_text import Preparation, prepare
 
 
@@ -69,3 +70,22 @@ def test_line_breaks_of_messages_are_kept() -> None:
     document = read("a.xlf", content, "fr")
     assert segments(document) == ["The cat", "sleeps.", "It", "is old."]
     assert b"sleeps.\n  Elle</g>" in document.rebuild([document.texts[0].replace("It", "Elle")])
+
+
+@pytest.mark.parametrize(
+    ("source", "answer", "back"),
+    [
+        ("The cat\n sleeps <b>in\nthe</b> house.", "LE CHAT DORT <x1>DANS LA</x1> MAISON.",
+         "LE CHAT\n DORT <b>DANS\nLA</b> MAISON."),
+        ("One two\nthree four.", "UN DEUX\nTROIS QUATRE.", "UN DEUX\nTROIS QUATRE."),
+        ("One two\nthree four.", "EINS.", "EINS."),
+        ("One two\nthree\nfour.", "一二三四。", "一二三四。"),
+        ("One &amp; two\nthree <br/>four.", "A & B C D E <x1/>F.", "A &amp; B C\nD E <br/>F."),
+    ],
+)  # fmt: skip
+def test_a_line_break_in_markup_stays_behind_the_same_share_of_the_words(
+    source: str, answer: str, back: str
+) -> None:
+    how = Preparation(1000, format=Format.XML, non_splitting_tags=frozenset({"b", "br"}))
+    (segment,) = prepare(source, how).segments
+    assert restore(segment, answer) == back
