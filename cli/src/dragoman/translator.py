@@ -71,7 +71,7 @@ class Wanted:
 
 NOT_DONE = {
     "nothing_to_translate": "nothing was found to translate",
-    "parts_left": "documents within it stay as they are",
+    "parts_left": "parts of it, such as embedded documents, stay as they are",
     "source_kept": "segments stay in the source language",
 }
 """Findings about a file that say that something of it was not translated."""

@@ -107,7 +107,7 @@ def test_lines_that_fail_leave_the_others_in_the_journal(
         ({}, DONE, ""),
         ({"number": 2}, DONE, "number: 2"),
         ({"nothing_to_translate": 1}, FAILED, "nothing was found to translate"),
-        ({"parts_left": 3}, FAILED, "documents within it stay as they are: 3"),
+        ({"parts_left": 3}, FAILED, "parts of it, such as embedded documents, stay as they are: 3"),
         (
             {"source_kept": 1, "tags_aligned": 2},
             FAILED,

@@ -115,13 +115,14 @@ COSTS: dict[str, tuple[int, Callable[[int], Callable[[], object]]]] = {
                     "".join(
                         f"<w:r><w:rPr><w:sz w:val='{at}'/></w:rPr><w:t>a</w:t></w:r>" for at in range(size)
                     )
-                )
+                ),
+                "fr",
             )
         ),
     ),
     "runs without text": (
         1_000,
-        lambda size: lambda: read_word(word("<w:r><w:t>a</w:t></w:r>" + "<w:r><w:br/></w:r>" * size)),
+        lambda size: lambda: read_word(word("<w:r><w:t>a</w:t></w:r>" + "<w:r><w:br/></w:r>" * size), "fr"),
     ),
     "attributes": (
         8_000,
@@ -224,4 +225,4 @@ def test_properties_of_a_run_are_bounded() -> None:
     properties = "<w:rPr>" + "<w:b/>" * 5000 + "</w:rPr>"
 
     with pytest.raises(BrokenFileError, match="properties take more than"):
-        read_word(word(f"<w:r>{properties}<w:t>a</w:t></w:r>"))
+        read_word(word(f"<w:r>{properties}<w:t>a</w:t></w:r>"), "fr")

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from lxml import etree
 
-from dragoman_protocols.errors import BrokenFileError
+from dragoman_protocols.errors import BrokenFileError, GenerationError
 
 MAX_UNPACKED_BYTES = 64 * 1024 * 1024
 """A kilobyte can unpack to a megabyte; this is what all entries together may have."""
@@ -29,6 +29,8 @@ LONG_PREFIX = re.compile(rb"\sxmlns:[^\s=]{%d}" % (MAX_PREFIX_BYTES + 1))
 ROOT_BYTES = 64 * 1024
 """Of an XML part, in which its root is found; as a rule it is in the first `FED_BYTES`."""
 FED_BYTES = 4 * 1024
+PROLOG = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s++|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
+"""Of an XML part in UTF-8: what stands before its root."""
 BEFORE_XML = b"\xef\xbb\xbf\xff\xfe \t\r\n"
 """Byte order marks and white space."""
 
@@ -113,11 +115,11 @@ class Archive:
         except UNREADABLE:
             raise BrokenFileError(f"the file is damaged or encrypted: {name[:80]!r} cannot be read") from None
 
-    def replacing(self, parts: Mapping[str, bytes | etree._Element]) -> bytes:
-        """The archive with some entries replaced; order and compression of all stay as they were.
+    def replacing(self, parts: Mapping[str, bytes]) -> bytes:
+        """The archive with some entries replaced; order, time and compression of all stay as they were.
 
         Args:
-            parts: By name; the root of an XML part is written without a copy of the whole in memory.
+            parts: By name.
 
         Raises:
             BrokenFileError: An entry cannot be read.
@@ -130,14 +132,7 @@ class Archive:
                 copied = zipfile.ZipInfo(name, entry.date_time)
                 copied.external_attr = entry.external_attr
                 copied.compress_type = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
-                part = parts[name] if name in parts else self.part(name)
-                if isinstance(part, bytes):
-                    archive.writestr(copied, part)
-                else:
-                    with archive.open(copied, "w", force_zip64=False) as entry_file:
-                        part.getroottree().write(
-                            entry_file, xml_declaration=True, encoding="UTF-8", standalone=True
-                        )
+                archive.writestr(copied, parts[name] if name in parts else self.part(name))
         return written.getvalue()
 
 
@@ -165,6 +160,42 @@ def parsed(content: bytes, *, keep_cdata: bool = False) -> etree._Element:
     return root
 
 
-def serialized(root: etree._Element) -> bytes:
-    """The part that `parsed` read."""
-    return bytes(etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True))
+def serialized(root: etree._Element, before: bytes) -> bytes:
+    """A part that has been changed, with what stood around its root: byte order mark, declaration, comments.
+
+    Args:
+        root: The root, as `parsed` returned it.
+        before: The part before the change.
+    """
+    tree = root.getroottree()
+    if (tree.docinfo.encoding or "UTF-8").upper() != "UTF-8":
+        standalone = tree.docinfo.standalone
+        return bytes(etree.tostring(tree, xml_declaration=True, encoding="UTF-8", standalone=standalone))
+    written = etree.tostring(tree, encoding="UTF-8")
+    after = before[len(before.rstrip()) :]
+    return bytes(before[: _prolog_bytes(before)] + written[_prolog_bytes(written) :] + after)
+
+
+def _prolog_bytes(part: bytes) -> int:
+    found = PROLOG.match(part)
+    return found.end() if found else 0
+
+
+def rewritten(archive: Archive, parts: Mapping[str, bytes]) -> bytes:
+    """The archive with translated parts, each still well-formed if it was so.
+
+    Raises:
+        GenerationError: It is not.
+    """
+    for name, part in parts.items():
+        if _is_well_formed(archive.part(name)) and not _is_well_formed(part):
+            raise GenerationError(f"the translation of {name} came back with broken tags; ask again")
+    return archive.replacing(parts)
+
+
+def _is_well_formed(part: bytes) -> bool:
+    try:
+        etree.fromstring(part, etree.XMLParser(resolve_entities=False, no_network=True))
+    except (etree.XMLSyntaxError, ValueError):
+        return False
+    return True

@@ -21,10 +21,10 @@ READERS: MappingProxyType[str, str] = MappingProxyType(
         ".docx": "office.read_word",
         ".pptx": "office.read_powerpoint",
         ".xlsx": "spreadsheets.read_excel",
-        ".odt": "office.read_opendocument",
-        ".odp": "office.read_opendocument",
-        ".ods": "office.read_opendocument",
-        ".epub": "office.read_book",
+        ".odt": "opendocument.read_opendocument",
+        ".odp": "opendocument.read_opendocument",
+        ".ods": "opendocument.read_opendocument",
+        ".epub": "books.read_book",
         ".csv": "tables.read_csv",
         ".tsv": "tables.read_tsv",
         ".pdf": "pdf.read_pdf",
@@ -46,7 +46,10 @@ READERS: MappingProxyType[str, str] = MappingProxyType(
 Imported when used: with all of them the process for a file would start in twice the time.
 """
 
-NAMES_TARGET = frozenset({".pdf", ".po", ".pot", ".xlf", ".xliff", ".arb"})
+NAMES_TARGET = frozenset(
+    {".pdf", ".po", ".pot", ".xlf", ".xliff", ".arb"}
+    | {".docx", ".pptx", ".xlsx", ".odt", ".odp", ".ods", ".epub"}
+)
 """Kinds that name the target language: their readers get its tag as the second argument."""
 
 

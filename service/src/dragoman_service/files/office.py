@@ -1,152 +1,128 @@
-"""Word, PowerPoint, OpenDocument and EPUB."""
+"""Word and PowerPoint, and what workbooks share with them: diagrams, charts, descriptions, properties."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from lxml import etree
 
-from dragoman_protocols.errors import BrokenFileError, GenerationError
-from dragoman_protocols.markup_tokens import RAW_TEXT, Kind, tokens
+from dragoman_protocols.errors import BrokenFileError
 from dragoman_protocols.translation import Format
 from dragoman_service.files.archives import Archive, parsed, serialized
 from dragoman_service.files.document import MAX_TEXTS, FileDocument
-from dragoman_service.files.opendocument import RANGE, apart, together
-from dragoman_service.files.packages import book_parts, check_size, left_parts, office_parts
+from dragoman_service.files.line_breaks import SPLITTING_TAGS
+from dragoman_service.files.packages import check_size, left_parts, office_parts
 from dragoman_service.files.paragraphs import Paragraph, PlainText, check_copies, paragraphs
-from dragoman_service.files.plain import decoded
 from dragoman_service.files.values import is_language
 
 WORD, SLIDES, DIAGRAM, CHART = "wordprocessingml", "presentationml", "diagram", "chart"
 NO_DOCUMENT = "the file is no document of this kind"
 LAYOUTS = ("sldLayout", "sldMaster")
+PROPERTIES = ("core-properties", "coreProperties")
 
-SHARED_KINDS = ((DIAGRAM, "dataModel"), (DIAGRAM, "drawing"), (CHART, "chartSpace"))
+SHARED_KINDS = ((DIAGRAM, "dataModel"), (DIAGRAM, "drawing"), (CHART, "chartSpace"), PROPERTIES)
 WORD_KINDS = tuple((WORD, each) for each in ("document", "hdr", "ftr", "footnotes", "endnotes", "comments"))
 POWERPOINT_KINDS = (
     *((SLIDES, each) for each in ("sld", "notes", "cmLst", "sldLayout", "sldMaster")),
     ("powerpoint", "cmLst"),
 )
-OPENDOCUMENT_KINDS = tuple((":opendocument:", each) for each in ("document-content", "document-styles"))
 """Roots of parts with text: what their namespaces contain, and their names."""
 
-# fmt: off
-OPENDOCUMENT_FIELDS = frozenset({
-    "text:page-number", "text:page-count", "text:date", "text:time", "text:sequence", "text:bookmark-ref",
-    "text:chapter", "text:ruby-text",
-})
-OPENDOCUMENT_IGNORED = frozenset({
-    "office:automatic-styles", "office:styles", "office:font-face-decls", "office:scripts", "office:settings",
-    "text:tracked-changes", "text:sequence-decls", "text:note-citation", "dc:creator",
-    "dc:date", "meta:creator-initials", "draw:object", "math:math", "ranges",
-}) | OPENDOCUMENT_FIELDS
-OPENDOCUMENT_BLOCKS = frozenset({"text:p", "text:h", "text:list-item", "table:table-cell", "text:note"})
-OPENDOCUMENT_INLINE = frozenset({
-    "text:span", "text:a", "text:s", "text:tab", "text:line-break", "text:soft-page-break", "text:bookmark",
-    "text:bookmark-start", "text:bookmark-end", "text:ruby", "text:ruby-base", "x", "text:reference-mark",
-    "text:reference-mark-start", "text:reference-mark-end", "text:alphabetical-index-mark",
-    "text:alphabetical-index-mark-start", "text:alphabetical-index-mark-end", "text:toc-mark",
-    "text:toc-mark-start", "text:toc-mark-end", "office:annotation-end", "text:change", "text:change-start",
-    "text:change-end",
-})
-# fmt: on
-"""Source: OpenDocument 1.3, part 3, sections 5 and 6."""
+SHAPES = ("shape", "rect", "roundrect", "oval", "line", "group")
+ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("docPr", "cNvPr"), ("descr", "title")),
+    **dict.fromkeys(("hyperlink", "hlinkClick", "hlinkHover"), ("tooltip",)),
+    **dict.fromkeys(("tblCaption", "tblDescription", "helpText", "statusText", "listEntry"), ("val",)),
+    **dict.fromkeys(SHAPES, ("alt",)),
+    "listItem": ("displayText",),
+    "textpath": ("string",),
+    "dataValidation": ("promptTitle", "prompt", "errorTitle", "error"),
+    "filter": ("val",),
+}
+"""Attributes that are shown, by the names of their elements: descriptions of pictures, tables and links, items of
+lists, WordArt of VML, hints for cells, and which cells a filter shows."""
+
+CHART_TEXTS = (
+    *(f".//{{*}}{each}/{{*}}pt/{{*}}v" for each in ("strCache", "strLit")),
+    *(".//{*}tx/{*}v", ".//{*}txData/{*}v", ".//{*}strDim/{*}lvl/{*}pt"),
+)
+"""Labels, of new kinds of charts (`cx:`) too."""
 
 
-def read_word(content: bytes) -> FileDocument:
+def read_word(content: bytes, target_lang: str) -> FileDocument:
     """A .docx file.
 
-    Raises:
-        BrokenFileError: It is none, or is damaged.
-    """
-    return _by_paragraph(content, WORD_KINDS)
-
-
-def read_powerpoint(content: bytes) -> FileDocument:
-    """A .pptx file.
+    Args:
+        content: The file.
+        target_lang: BCP-47 tag, for the language and the direction of what is translated.
 
     Raises:
         BrokenFileError: It is none, or is damaged.
     """
-    return _by_paragraph(content, POWERPOINT_KINDS)
+    return _by_paragraph(content, WORD_KINDS, target_lang)
 
 
-def read_opendocument(content: bytes) -> FileDocument:
-    """An .odt, .odp or .ods file.
+def read_powerpoint(content: bytes, target_lang: str) -> FileDocument:
+    """A .pptx file; see `read_word`.
 
     Raises:
         BrokenFileError: It is none, or is damaged.
     """
-    archive = Archive(content)
-    names = office_parts(archive, OPENDOCUMENT_KINDS)
-    if not names:
-        raise BrokenFileError(NO_DOCUMENT)
-    check_size(archive, names)
-    parts = [
-        apart(RANGE.sub(r"<ranges>\g<0></ranges>", serialized(parsed(archive.part(name))).decode()))
-        for name in names
-    ]
-
-    def rebuild(translations: Sequence[str]) -> bytes:
-        left = iter(translations)
-        return _rewritten(archive, names, [together(list(islice(left, len(part)))) for part in parts])
-
-    return FileDocument(
-        tuple(chain.from_iterable(parts)),
-        Format.XML,
-        rebuild,
-        OPENDOCUMENT_IGNORED,
-        OPENDOCUMENT_BLOCKS,
-        OPENDOCUMENT_INLINE | OPENDOCUMENT_FIELDS,
-    )
+    return _by_paragraph(content, POWERPOINT_KINDS, target_lang)
 
 
-def read_book(content: bytes) -> FileDocument:
-    """An .epub file without copy protection; its chapters are translated, its metadata are not.
-
-    Raises:
-        BrokenFileError: It is none, or is damaged or protected.
-    """
-    archive = Archive(content)
-    if "META-INF/container.xml" not in archive.names:
-        raise BrokenFileError(f"{NO_DOCUMENT}: it has no META-INF/container.xml")
-    _, names = book_parts(archive)
-    if "META-INF/rights.xml" in archive.names:
-        raise BrokenFileError("the book is copy-protected")
-    texts = tuple(_as_html(decoded(archive.part(name), "utf-8-sig")) for name in names)
-    return FileDocument(texts, Format.HTML, lambda translations: _rewritten(archive, names, translations))
-
-
-def _as_html(chapter: str) -> str:
-    """XHTML as HTML, which ignores that `<script/>` ends itself, and takes what follows for script."""
-    return "".join(
-        f"{token.raw[:-2]}></{token.name}>"
-        if token.kind is Kind.EMPTY and token.name.lower() in RAW_TEXT
-        else token.raw
-        for token in tokens(chapter, html=False)
-    )
-
-
-def _by_paragraph(content: bytes, kinds: Sequence[tuple[str, str]]) -> FileDocument:
+def _by_paragraph(content: bytes, kinds: Sequence[tuple[str, str]], lang: str) -> FileDocument:
     archive = Archive(content)
     names = office_parts(archive, (*kinds, *SHARED_KINDS))
     check_size(archive, names)
-    roots = {name: parsed(archive.part(name)) for name in names}
+    roots = {name: parsed(archive.part(name), keep_cdata=True) for name in names}
     if not any(etree.QName(root).localname in {name for _, name in kinds} for root in roots.values()):
         raise BrokenFileError(NO_DOCUMENT)
-    found = list(islice(chain.from_iterable(map(texts_in, roots.values())), MAX_TEXTS + 1))
-    check_copies(found)
-    texts = tuple(paragraph.written() for paragraph in found)
+    found = ((name, text) for name, root in roots.items() for text in texts_in(root))
+    return package_document(content, archive, roots, found, lang)
+
+
+def package_document(
+    content: bytes,
+    archive: Archive,
+    roots: Mapping[str, etree._Element],
+    found: Iterable[tuple[str, Paragraph | PlainText]],
+    lang: str,
+    left: Iterable[str] = (),
+) -> FileDocument:
+    """A document of texts in XML parts. Parts without a translation stay byte for byte.
+
+    Args:
+        content: The file.
+        archive: The same, opened.
+        roots: Of the parts, by their names.
+        found: The texts, each with the name of its part.
+        lang: BCP-47 tag of the translation.
+        left: Parts that are not translated, besides documents within the document.
+
+    Raises:
+        BrokenFileError: The texts need too much memory.
+    """
+    texts = list(islice(found, MAX_TEXTS + 1))
+    check_copies(text for _, text in texts)
+    before = tuple(text.written() for _, text in texts)
 
     def rebuild(translations: Sequence[str]) -> bytes:
-        for paragraph, text, translation in zip(found, texts, translations, strict=True):
-            if translation != text:
-                paragraph.replace(translation)
-        return archive.replacing(roots)
+        changed: dict[str, etree._Element] = {}
+        for (name, text), source, translation in zip(texts, before, translations, strict=True):
+            if translation != source and text.replace(translation, lang):
+                changed[name] = roots[name]
+        parts = {name: serialized(root, archive.part(name)) for name, root in changed.items()}
+        return archive.replacing(parts) if parts else content
 
     return FileDocument(
-        texts, Format.XML, rebuild, non_splitting_tags=frozenset({"g", "x"}), left=left_parts(archive)
+        before,
+        Format.XML,
+        rebuild,
+        splitting_tags=SPLITTING_TAGS,
+        non_splitting_tags=frozenset({"g", "x"}),
+        left=(*left_parts(archive), *left),
     )
 
 
@@ -161,7 +137,20 @@ def texts_in(root: etree._Element) -> Iterator[Paragraph | PlainText]:
     if name == "cmLst":
         yield from _plain(root.iter(f"{{{etree.QName(root).namespace}}}text"))
     elif name == "chartSpace":
-        yield from _plain(root.iterfind(".//{*}strCache/{*}pt/{*}v"))
+        for path in CHART_TEXTS:
+            yield from _plain(root.iterfind(path))
+    elif name == PROPERTIES[1]:
+        yield from _plain(root.iterfind("{*}title"))
+    yield from attributes_in(root)
+
+
+def attributes_in(root: etree._Element) -> Iterator[PlainText]:
+    """The attributes of a part that are read."""
+    for element in root.iter(*(f"{{*}}{name}" for name in ATTRIBUTES)):
+        for key, value in element.attrib.items():
+            name = etree.QName(key).localname
+            if name in ATTRIBUTES[etree.QName(element).localname] and is_language(value):
+                yield PlainText(element, key)
 
 
 def _is_prompt(paragraph: etree._Element) -> bool:
@@ -173,20 +162,3 @@ def _is_prompt(paragraph: etree._Element) -> bool:
 
 def _plain(elements: Iterable[etree._Element]) -> Iterator[PlainText]:
     return (PlainText(each) for each in elements if not len(each) and is_language(each.text or ""))
-
-
-def _rewritten(archive: Archive, names: Sequence[str], translations: Sequence[str]) -> bytes:
-    """The archive with its parts translated, each still well-formed if it was so."""
-    parts = {name: text.encode() for name, text in zip(names, translations, strict=True)}
-    for name, part in parts.items():
-        if _is_well_formed(archive.part(name)) and not _is_well_formed(part):
-            raise GenerationError(f"the translation of {name} came back with broken tags; ask again")
-    return archive.replacing(parts)
-
-
-def _is_well_formed(part: bytes) -> bool:
-    try:
-        etree.fromstring(part, etree.XMLParser(resolve_entities=False, no_network=True))
-    except (etree.XMLSyntaxError, ValueError):
-        return False
-    return True

@@ -8,6 +8,7 @@ Source: ECMA-376-2 (Open Packaging Conventions), OpenDocument 1.3 part 2, EPUB P
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import unquote
 
@@ -19,11 +20,9 @@ from dragoman_service.files.archives import Archive, parsed
 MAX_TEXT_BYTES = 8 * 1024 * 1024
 """Of XML, which takes ten times as much as a tree: several books."""
 
-CHAPTER_TYPES = frozenset(
-    {"application/xhtml+xml", "text/html", "application/x-dtbncx+xml", "text/x-oeb1-document"}
-)
-"""Media types of a book's parts with text: chapters, and the table of contents of EPUB 2."""
-CHAPTER_ENDINGS = (".xhtml", ".html", ".htm")
+MANIFEST = "META-INF/manifest.xml"
+OBJECT = re.compile(r"application/(?:vnd\.sun\.star\.oleobject|msword|vnd\.(?:ms-|openxmlformats-))")
+"""Media types of other programs' documents within an OpenDocument file."""
 
 LEFT_RELATIONS = ("/aFChunk", "/package", "/oleObject", "/subDocument")
 """Ends of the types of relationships to documents within a document."""
@@ -58,7 +57,7 @@ def check_size(archive: Archive, names: Iterable[str]) -> None:
 
 
 def left_parts(archive: Archive) -> tuple[str, ...]:
-    """Documents within an office document: they stay as they are. The data of charts are not among them.
+    """Documents within an office document, the workbooks of charts among them: they stay as they are.
 
     Raises:
         BrokenFileError: The relationships cannot be read.
@@ -69,13 +68,28 @@ def left_parts(archive: Archive) -> tuple[str, ...]:
     return tuple(dict.fromkeys(target for target in found if target in archive.names))
 
 
+def left_objects(archive: Archive) -> tuple[str, ...]:
+    """Objects of other programs within an OpenDocument file; its formulas, charts and drawings are parts.
+
+    Raises:
+        BrokenFileError: The manifest cannot be read.
+    """
+    root = tree(archive, MANIFEST) if MANIFEST in archive.names else None
+    found = {
+        name
+        for entry in (() if root is None else root.iter("{*}file-entry"))
+        if any(kind.endswith("}media-type") and OBJECT.match(value) for kind, value in entry.attrib.items())
+        for key, name in entry.attrib.items()
+        if key.endswith("}full-path")
+    }
+    return tuple(name for name in archive.names if name in found)
+
+
 def _embedded(archive: Archive, name: str) -> Iterator[str]:
     folder = posixpath.dirname(posixpath.dirname(name))
-    source = posixpath.join(folder, posixpath.basename(name).removesuffix(".rels"))
-    is_chart = archive.kinds.get(source, ("", ""))[1] == "chartSpace"
     for relation in parsed(archive.part(name)).iter("{*}Relationship"):
         kind = relation.get("Type") or ""
-        if kind.endswith(LEFT_RELATIONS) and not is_chart and relation.get("TargetMode") != "External":
+        if kind.endswith(LEFT_RELATIONS) and relation.get("TargetMode") != "External":
             yield resolved(folder, relation.get("Target") or "")
 
 
@@ -85,37 +99,12 @@ def resolved(folder: str, target: str) -> str:
     return posixpath.normpath(posixpath.join("/", folder, path)).lstrip("/")
 
 
-def book_parts(archive: Archive) -> tuple[list[str], list[str]]:
-    """The package documents of a book, and the parts with text that they name.
-
-    A book whose container names no package document has the parts whose names end as chapters' do.
+def tree(archive: Archive, name: str) -> etree._Element | None:
+    """The root of a part that may have a document type; None where it is not well-formed.
 
     Raises:
-        BrokenFileError: A part cannot be read, or they are too long together.
+        BrokenFileError: It is too long, or missing.
     """
-    container = _tree(archive, "META-INF/container.xml")
-    named = (
-        []
-        if container is None
-        else [resolved("", each.get("full-path") or "") for each in container.iter("{*}rootfile")]
-    )
-    packages = [name for name in dict.fromkeys(named) if name in archive.names]
-    if not packages:
-        names = [name for name in archive.names if name.lower().endswith(CHAPTER_ENDINGS)]
-    else:
-        found: dict[str, None] = {}
-        for package in packages:
-            root = _tree(archive, package)
-            for item in () if root is None else root.iter("{*}item"):
-                if (item.get("media-type") or "").strip().lower() in CHAPTER_TYPES:
-                    found[resolved(posixpath.dirname(package), item.get("href") or "")] = None
-        names = [name for name in archive.names if name in found]
-    check_size(archive, names)
-    return packages, names
-
-
-def _tree(archive: Archive, name: str) -> etree._Element | None:
-    """A part that may have a document type; None where it is not well-formed."""
     check_size(archive, [name])
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:

@@ -6,6 +6,7 @@ The format that most of a paragraph has is plain text, others are `<g id="…">t
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
@@ -15,7 +16,8 @@ from html import escape
 from lxml import etree
 
 from dragoman_protocols.errors import BrokenFileError
-from dragoman_service.files.line_breaks import LineBreaks
+from dragoman_service.files.language import run_properties, set_direction
+from dragoman_service.files.line_breaks import ESCAPES, LINE, LineBreaks
 from dragoman_service.files.runs import (
     Box,
     Fixed,
@@ -51,6 +53,7 @@ class Paragraph:
     after: Sequence[Piece]
     _marked: list[Piece] = field(default_factory=list)
     _breaks: LineBreaks | None = None
+    _lang: str = ""
 
     @property
     def plain(self) -> str:
@@ -71,11 +74,15 @@ class Paragraph:
         written = "".join(self._write(piece, common) for piece in self.pieces)
         if SPREADSHEET not in self.element.tag:
             return written
-        self._breaks = LineBreaks(written, escapes=True)
+        self._breaks = LineBreaks(written, ESCAPES)
         return self._breaks.text
 
-    def replace(self, translation: str) -> bool:
+    def replace(self, translation: str, lang: str) -> bool:
         """Replace the text by a translation of `written`.
+
+        Args:
+            translation: With the tags of `written`.
+            lang: BCP-47 tag of the translation.
 
         Returns:
             False where tags were lost, doubled or invented: nothing is changed then.
@@ -90,10 +97,12 @@ class Paragraph:
         if not self._kept(tree):
             return False
         self._put_in_order(tree)
+        self._lang = lang
         before = _placed(self.before)
         built = list(self._built(tree, self._common()))
         after = _placed(self.after)
         _fill(self.element, [*before, *built, *after])
+        set_direction(self.element, lang)
         return True
 
     def _common(self) -> Style:
@@ -154,8 +163,9 @@ class Paragraph:
     def _run(self, text: str, style: Style) -> etree._Element:
         namespace = etree.QName(self.element).namespace
         run = etree.Element(f"{{{namespace}}}r")
-        if style.properties is not None:
-            run.append(deepcopy(style.properties))
+        properties = run_properties(namespace, deepcopy(style.properties), self._lang)
+        if properties is not None:
+            run.append(properties)
         shown = etree.SubElement(run, f"{{{namespace}}}t")
         shown.text = text
         if "drawingml" not in namespace:
@@ -164,20 +174,29 @@ class Paragraph:
 
 
 class PlainText:
-    """The text of an element without formats, such as a cell's or a comment's."""
+    """Text without formats, such as a comment's or a picture's description.
+
+    Args:
+        element: Has the text.
+        attribute: The one that has it; None: it is the element's content.
+        signs: What is structure in it; None: line breaks, and the escapes of spreadsheets.
+    """
 
     copies_bytes = 0
 
-    def __init__(self, element: etree._Element) -> None:
-        self._element = element
-        self.plain: str = element.text or ""
-        self._breaks = LineBreaks(escape(self.plain, quote=False), escapes=SPREADSHEET in element.tag)
+    def __init__(
+        self, element: etree._Element, attribute: str | None = None, signs: re.Pattern[str] | None = None
+    ) -> None:
+        self._element, self._attribute = element, attribute
+        self.plain: str = (element.text if attribute is None else element.get(attribute)) or ""
+        signs = signs or (ESCAPES if SPREADSHEET in element.tag else LINE)
+        self._breaks = LineBreaks(escape(self.plain, quote=False), signs)
 
     def written(self) -> str:
         """With tags for line breaks alone; characters that XML reserves are escaped."""
         return self._breaks.text
 
-    def replace(self, translation: str) -> bool:
+    def replace(self, translation: str, _lang: str) -> bool:
         """Replace the text by a translation of `written`; False where that is not well-formed, or lost line breaks."""
         whole = self._breaks.put_back(translation)
         if whole is None:
@@ -186,8 +205,12 @@ class PlainText:
             tree = etree.fromstring(f"<p>{whole}</p>", etree.XMLParser(resolve_entities=False))
         except (etree.XMLSyntaxError, ValueError):
             return False
-        self._element.text = in_xml("".join(tree.itertext()))
-        if SPREADSHEET in self._element.tag:
+        text = in_xml("".join(tree.itertext()))
+        if self._attribute is not None:
+            self._element.set(self._attribute, text)
+            return True
+        self._element.text = text
+        if SPREADSHEET in self._element.tag and etree.QName(self._element).localname == "t":
             self._element.set(SPACE, "preserve")
         return True
 

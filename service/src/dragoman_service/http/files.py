@@ -21,7 +21,7 @@ from dragoman_service.http.work import BackgroundWork
 from dragoman_service.text.segments import has_letters
 
 PARTS_LEFT, NOTHING_TO_TRANSLATE = "parts_left", "nothing_to_translate"
-"""Findings about a file: documents within it that stay as they are, and no text at all."""
+"""Findings about a file: parts of it that stay as they are, and no text at all."""
 
 
 @dataclass

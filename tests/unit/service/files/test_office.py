@@ -6,6 +6,7 @@ import time
 import zipfile
 import zlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import docx
@@ -19,10 +20,15 @@ from lxml import etree
 
 from dragoman_protocols.errors import BrokenFileError, GenerationError
 from dragoman_service.files.document import FileDocument
-from dragoman_service.files.office import read_book, read_opendocument, read_powerpoint, read_word
+from dragoman_service.files.kinds import read
 from dragoman_service.files.plain import read_html
-from dragoman_service.files.spreadsheets import read_excel
 from dragoman_service.text.segmented_text import Preparation, prepare
+
+read_word = partial(read, "a.docx", target_lang="fr")
+read_powerpoint = partial(read, "a.pptx", target_lang="fr")
+read_excel = partial(read, "a.xlsx", target_lang="fr")
+read_opendocument = partial(read, "a.odt", target_lang="fr")
+read_book = partial(read, "a.epub", target_lang="fr")
 
 
 def saved(document: Any) -> bytes:
@@ -413,7 +419,8 @@ def test_a_book_s_chapters_are_html() -> None:
     back = document.rebuild(core_translated(document, lambda source: source.replace("Hello", "Hallo")))
     with zipfile.ZipFile(io.BytesIO(back)) as archive:
         assert archive.namelist()[0] == "mimetype"
-        assert archive.read("OPS/one.xhtml").decode() == CHAPTER.replace("Hello", "Hallo")
+        expected = CHAPTER.replace("Hello", "Hallo").replace("><body", ' xml:lang="fr"><body')
+        assert archive.read("OPS/one.xhtml").decode() == expected
 
 
 @pytest.mark.parametrize(
@@ -437,6 +444,7 @@ def test_what_follows_an_element_that_ends_itself_is_translated(closed: str) -> 
     with zipfile.ZipFile(io.BytesIO(back)) as archive:
         changed = etree.fromstring(archive.read("OPS/one.xhtml"))
     expected = etree.fromstring(chapter.replace("Hello", "Hallo").encode())
+    expected.set("{http://www.w3.org/XML/1998/namespace}lang", "fr")
     assert etree.tostring(changed, method="c14n") == etree.tostring(expected, method="c14n")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import docx
 import pytest
-from tests.unit.service.files.documents import workbook
+from tests.unit.service.files.documents import saved, workbook
 from tests.unit.service.files.real_documents import report, talk
 from tests.unit.service.files.test_office import shouted, translate
 
@@ -78,10 +78,11 @@ def test_a_book_has_the_parts_that_its_package_document_names() -> None:
         "cat book",
         "first chapter",
         "second chapter",
+        "cat book",
     ]
     back = two.rebuild([text.replace("The first chapter", "Premier") for text in two.texts])
     assert "<text>Premier</text>" in part(back, "OEBPS/toc.ncx")
-    assert len(document("three.epub").texts) == 2
+    assert len(document("three.epub").texts) == 3
 
 
 @pytest.mark.parametrize("href", ["chapter%20one.xml", "./chapter one.xml", "../OEBPS/chapter%20one.xml#a"])
@@ -141,6 +142,64 @@ def test_text_beside_the_main_part_is_translated(ending: str, name: str) -> None
     assert "SMART STEP ONE" in part(
         document.rebuild([shouted(text) for text in document.texts]), "other/part.xml"
     )
+
+
+WORD_NAMES = " ".join(
+    f"xmlns:{prefix}='{OPEN}/{of}'"
+    for prefix, of in {
+        "w": "wordprocessingml/2006/main",
+        "wp": "drawingml/2006/wordprocessingDrawing",
+        "a": "drawingml/2006/main",
+    }.items()
+)
+SEEN_ATTRIBUTES = {
+    "a picture's description": "<w:p><w:r><wp:inline><wp:docPr id='1' name='Picture 1' descr='{}'/></wp:inline></w:r>"
+    "</w:p>",
+    "a link's hint": "<w:p><w:hyperlink w:tooltip='{}'><w:r><w:t>1</w:t></w:r></w:hyperlink></w:p>",
+    "a table's caption": "<w:tbl><w:tblPr><w:tblCaption w:val='{}'/></w:tblPr></w:tbl>",
+    "an item of a list": "<w:sdt><w:sdtPr><w:dropDownList><w:listItem w:displayText='{}' w:value='a_1'/>"
+    "</w:dropDownList></w:sdtPr></w:sdt>",
+    "WordArt": "<w:p><w:r><w:pict><v:shape xmlns:v='urn:schemas-microsoft-com:vml'><v:textpath string='{}'/></v:shape>"
+    "</w:pict></w:r></w:p>",
+}
+
+
+@pytest.mark.parametrize("name", SEEN_ATTRIBUTES)
+def test_attributes_that_are_read_are_translated(name: str) -> None:
+    with zipfile.ZipFile(written := io.BytesIO(), "w") as archive:
+        body = SEEN_ATTRIBUTES[name].format("A cat &amp; a dog")
+        archive.writestr(
+            "word/document.xml", f"<w:document {WORD_NAMES}><w:body>{body}</w:body></w:document>"
+        )
+    found = read("a.docx", written.getvalue(), "fr")
+    assert found.texts == ("A cat &amp; a dog",)
+    assert "A CAT &amp; A DOG" in part(found.rebuild([shouted(*found.texts)]), "word/document.xml")
+
+
+CHART_PARTS = {
+    "a series' name": "<c:ser><c:tx><c:v>{}</c:v></c:tx></c:ser>",
+    "a literal label": "<c:cat><c:strLit><c:pt idx='0'><c:v>{}</c:v></c:pt></c:strLit></c:cat>",
+    "a new chart's title": "<c:title><c:tx><c:txData><c:v>{}</c:v></c:txData></c:tx></c:title>",
+    "a new chart's label": "<c:strDim type='cat'><c:lvl ptCount='1'><c:pt idx='0'>{}</c:pt></c:lvl></c:strDim>",
+}
+
+
+@pytest.mark.parametrize("name", CHART_PARTS)
+def test_texts_of_charts_are_translated_once(name: str) -> None:
+    added = io.BytesIO(talk())
+    with zipfile.ZipFile(added, "a") as archive:
+        archive.writestr(
+            "c.xml",
+            f"<c:chartSpace xmlns:c='{CHART}'>{CHART_PARTS[name].format('North side')}</c:chartSpace>",
+        )
+    assert read("a.pptx", added.getvalue(), "fr").texts.count("North side") == 1
+
+
+def test_the_title_of_a_document_is_translated() -> None:
+    letter = docx.Document()
+    letter.core_properties.title, letter.core_properties.author = "Annual report", "Ann Author"
+    back = docx.Document(io.BytesIO(translate(lambda content: read("a.docx", content, "fr"), saved(letter))))
+    assert (back.core_properties.title, back.core_properties.author) == ("ANNUAL REPORT", "Ann Author")
 
 
 def test_what_only_the_editor_of_a_layout_sees_stays() -> None:

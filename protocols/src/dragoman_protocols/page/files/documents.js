@@ -106,7 +106,7 @@ export function setUpDocuments(options, askForKey) {
 function remarksOf(findings = {}) {
   if (findings.nothing_to_translate) return 'Nothing was found to translate';
   const left = [
-    [findings.parts_left, 'documents within it are not translated'],
+    [findings.parts_left, 'parts of it, such as embedded documents, are not translated'],
     [findings.source_kept, 'segments stay in the source language'],
   ].filter(([count]) => count);
   return left.length ? `Translated, but ${left.map(([count, what]) => `${count} ${what}`).join(', ')}` : '';
