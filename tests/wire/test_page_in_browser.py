@@ -48,6 +48,14 @@ def pod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PodProcess]:
         started.close()
 
 
+ANIMALS = {
+    "name": "Animals",
+    "source_lang": "en",
+    "target_lang": "fr",
+    "entries_format": "tsv",
+    "entries": "cat\tchat",
+}
+"""A glossary."""
 StartRouter = Callable[..., RouterProcess]
 
 
@@ -129,11 +137,40 @@ def test_another_pair_translates_anew(page: Any, url: str) -> None:
     expect(page.get_by_label("Translate to")).to_have_value("en")
 
 
-def test_a_text_in_the_target_language_is_pointed_out(page: Any, url: str) -> None:
-    open_page(page, url, "en")
-    write(page, "Hello there, friends of mine.")
-    expect(page.get_by_text("This text is in English already.")).to_be_visible()
+def test_the_target_follows_a_text_that_is_in_it_to_the_last_one_chosen(page: Any, url: str) -> None:
+    output, target = open_page(page, url, "de"), page.get_by_label("Translate to")
+    target.select_option("en")
+    write(page, CAT)
+    expect(target).to_have_value("de")
+    expect(output).to_have_attribute("lang", "de")
+    expect(page.get_by_text("This text is in English already. It is translated to German.")).to_have_count(1)
+    write(page, KATZE)
+    expect(target).to_have_value("en")
+    expect(output).to_have_text(CAT)
+    expect(page.locator("#notice")).to_be_hidden()
+
+
+def test_without_an_earlier_target_a_text_that_is_in_it_is_translated_to_another(page: Any, url: str) -> None:
+    output = open_page(page, url, None)
+    expect(page.get_by_label("Translate to")).to_have_value("en")
+    write(page, CAT)
+    expect(output).to_have_text(CHAT)
+    expect(page.get_by_label("Translate to")).to_have_value("fr")
+
+
+def test_a_target_that_is_chosen_again_stays_and_the_text_is_pointed_out(page: Any, url: str) -> None:
+    output = open_page(page, url)
+    write(page, CAT)
+    expect(output).to_have_text(CHAT)
+    page.get_by_label("Translate to").select_option("en")
+    expect(page.locator("#notice")).to_contain_text(
+        "This text is in English already. Choose another language"
+    )
+    expect(page.get_by_label("Translate to")).to_have_value("en")
     expect(page.get_by_role("button", name="Try now")).to_be_hidden()
+    write(page, "")
+    write(page, CAT)
+    expect(page.get_by_label("Translate to")).to_have_value("fr")
 
 
 def test_a_pair_that_is_no_longer_served_is_refused_in_the_server_s_words(page: Any, url: str) -> None:
@@ -144,6 +181,69 @@ def test_a_pair_that_is_no_longer_served_is_refused_in_the_server_s_words(page: 
     expect(
         page.get_by_text("This pair of languages is not served. The server says: en to fr")
     ).to_be_visible()
+
+
+def test_a_link_to_a_language_that_is_not_served_says_which_are(page: Any, url: str) -> None:
+    page.goto(f"{url}#from=en&to=fi&text={CAT}")
+    notice = page.locator("#notice")
+    expect(notice).to_contain_text(
+        "Finnish is not served here for texts in English. "
+        "Texts are translated to French, German, Nepali, and Traditional Chinese."
+    )
+    expect(page.get_by_role("button", name="Try now")).to_be_hidden()
+    page.get_by_label("Translate to").select_option("fr")
+    expect(page.get_by_role("region", name="Translation")).to_have_text(CHAT)
+    expect(notice).to_be_hidden()
+    page.goto("about:blank")
+    page.goto(f"{url}#from=sv&to=en&text=Hej")
+    expect(notice).to_contain_text(
+        "Swedish is not served here. Texts are translated from English, French, and German."
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "shown"),
+    [
+        (
+            "unsupported_pair",
+            "the text is in Finnish (fi) (confidence 0.99), which is not translated into fr here; served are en",
+            "This text is in Finnish, which is not translated to French here. "
+            "Texts are translated to French from English.",
+        ),
+        (
+            "unknown_language",
+            "the language of the text could not be detected; name the source language: served are en",
+            "The language of this text could not be detected. Choose it above the text.",
+        ),
+        ("a_new_code", "the text is in Finnish, which is not served", "the text is in Finnish, which is not"),
+    ],
+)
+def test_a_text_in_a_language_that_is_not_served_is_refused_with_those_that_are(
+    page: Any, url: str, code: str, message: str, shown: str
+) -> None:
+    error = {"error": {"code": code, "message": message}}
+    page.route(re.compile("/(translate|documents)$"), lambda route: route.fulfill(status=422, json=error))
+    open_page(page, url)
+    write(page, "Kissa nukkuu sohvalla.")
+    page.locator("#file").set_input_files(document("a.txt"))
+    for place in (page.locator("#notice"), page.locator("#files")):
+        expect(place).to_contain_text(shown)
+    for name in ("Try now", "Try again"):
+        expect(page.get_by_role("button", name=name)).to_be_hidden()
+
+
+@pytest.mark.parametrize("status", [400, 422])
+def test_a_refusal_names_no_fields_and_offers_no_other_attempt(page: Any, url: str, status: int) -> None:
+    error = {"error": {"code": "invalid_field", "message": "memory[0].source_lang: must be a string"}}
+    page.route(re.compile("/(translate|documents)$"), lambda route: route.fulfill(status=status, json=error))
+    open_page(page, url)
+    write(page, CAT)
+    page.locator("#file").set_input_files(document("a.txt"))
+    for place in (page.locator("#notice"), page.locator("#files")):
+        expect(place).to_contain_text(f"The server does not accept this request (status {status}).")
+        expect(place).not_to_contain_text("source_lang")
+    for name in ("Try now", "Try again"):
+        expect(page.get_by_role("button", name=name)).to_be_hidden()
 
 
 def test_swap_takes_the_translation_as_the_text(page: Any, url: str) -> None:
@@ -220,6 +320,89 @@ def test_findings_of_the_guards_are_shown(page: Any, url: str) -> None:
     open_page(page, url)
     write(page, "The farmer has 12 goats and 30 sheep.")
     expect(page.get_by_text("Check this translation")).to_be_visible()
+    expect(page.get_by_text("Numbers differ: 2 lost, 2 invented.")).to_be_visible()
+    warnings = [
+        {"code": code, "detail": f"not fr: {code}"} for code in ("wrong_language", "wrong_script", "new")
+    ]
+    answer = {"translation": CHAT, "details": [{"source_lang": "en", "segments": 1, "warnings": warnings}]}
+    page.route(
+        "**/translate", lambda route: route.fulfill(body=f"event: result\ndata: {json.dumps(answer)}\n\n")
+    )
+    write(page, CAT)
+    found = page.locator("#findings li")
+    expect(found).to_have_text(["A part of it may not be in French.", "Not fr: new."])
+
+
+def test_a_long_text_and_its_translation_grow_together(page: Any, url: str) -> None:
+    output, text = open_page(page, url), page.get_by_label("Text to translate")
+    measured = (
+        "element => [element.clientHeight, element.scrollHeight, element.getBoundingClientRect().bottom]"
+    )
+    answers: list[str] = []
+    page.route("**/translate", lambda route: route.fulfill(body=answers[-1]))
+    # Of the second text the translation is the longer one.
+    for lines, answered in ((60, 1), (1, 60)):
+        details = {"source_lang": "en", "segments": 1, "warnings": []}
+        answer = {"translation": f"{CHAT}\n" * answered, "details": [details]}
+        answers.append(f"event: result\ndata: {json.dumps(answer)}\n\n")
+        write(page, f"{CAT}\n" * lines)
+        expect(output).to_have_text(answer["translation"])
+        expect(output).to_have_attribute("aria-busy", "false")
+        height, needed, bottom = text.evaluate(measured)
+        assert height >= needed
+        assert height > 1000
+        assert abs(bottom - output.evaluate(measured)[2]) < 2
+    # What acts on them stays in sight.
+    for place in (0, 600):
+        page.mouse.wheel(0, place)
+        page.wait_for_function("place => scrollY === place", arg=place)
+        expect(page.get_by_role("button", name="Copy", exact=True)).to_be_in_viewport(ratio=1)
+        expect(page.get_by_label("Translate to")).to_be_in_viewport(ratio=1)
+
+
+def test_a_browser_that_does_not_size_fields_by_their_content_grows_them_too(
+    page: Any, pod: PodProcess
+) -> None:
+    page.add_init_script("CSS.supports = () => false")
+    open_page(page, pod.url)
+    text = page.get_by_label("Text to translate")
+    text.evaluate("text => { text.style.fieldSizing = 'fixed'; }")
+    for lines in (60, 90, 30):
+        write(page, f"{CAT}\n" * lines)
+        height, needed = text.evaluate("text => [text.clientHeight, text.scrollHeight]")
+        assert needed <= height < 30 * (lines + 3)
+
+
+def test_the_text_its_languages_and_its_glossary_outlive_a_reload(page: Any, url: str) -> None:
+    made = httpx.post(f"{url}v2/glossaries", data=ANIMALS).json()["glossary_id"]
+    output = open_page(page, url)
+    page.get_by_label("Glossary").select_option(made)
+    write(page, CAT)
+    expect(output).to_have_text(CHAT)
+    # Another tab does not change this one.
+    with page.context.new_page() as other:
+        open_page(other, url, "de")
+        expect(other.get_by_label("Text to translate")).to_have_value("")
+    with page.expect_request("**/translate") as sent:
+        page.reload()
+    assert sent.value.post_data_json["glossary_id"] == made
+    expect(page.get_by_label("Text to translate")).to_have_value(CAT)
+    expect(page.get_by_label("Translate to")).to_have_value("fr")
+    expect(output).to_have_text(CHAT)
+    assert CAT not in page.evaluate("JSON.stringify(localStorage)")
+    page.get_by_role("button", name="Clear").click()
+    page.reload()
+    expect(page.get_by_label("Text to translate")).to_have_value("")
+    httpx.delete(f"{url}v2/glossaries/{made}")
+
+
+def test_a_text_that_was_changed_after_a_link_outlives_a_reload(page: Any, url: str) -> None:
+    page.goto(f"{url}#from=en&to=fr&text=The+dog")
+    expect(page.get_by_label("Text to translate")).to_have_value("The dog")
+    write(page, CAT)
+    page.reload()
+    expect(page.get_by_label("Text to translate")).to_have_value(CAT)
+    expect(page.get_by_role("region", name="Translation")).to_have_text(CHAT)
 
 
 def test_alternatives_take_the_place_of_the_translation(page: Any, url: str) -> None:
@@ -272,6 +455,49 @@ def test_a_server_that_is_away_is_asked_again(page: Any, url: str) -> None:
     expect(output).to_have_text(CHAT)
 
 
+def test_a_translation_that_takes_long_names_its_language(page: Any, url: str) -> None:
+    output = open_page(page, url)
+    held: list[Any] = []
+    page.route("**/translate", lambda route: held.append(route), times=1)
+    write(page, CAT)
+    expect(page.get_by_text("Translating to French…")).to_be_visible()
+    expect(page.get_by_text("Still waiting for the translation to French. Its model may be")).to_be_visible(
+        timeout=20_000
+    )
+    held[0].continue_()
+    expect(output).to_have_text(CHAT)
+    expect(page.get_by_text("Still waiting")).to_be_hidden()
+
+
+def test_a_model_that_starts_is_named_by_its_language(page: Any, url: str) -> None:
+    error = {"error": {"code": "not_ready", "message": "the model is not ready yet (phase: loading)"}}
+    refusal = {"status": 503, "headers": {"Retry-After": "2"}, "json": error}
+    page.route(re.compile("/(translate|documents)$"), lambda route: route.fulfill(**refusal), times=2)
+    output = open_page(page, url)
+    write(page, CAT)
+    expect(page.locator("#notice")).to_contain_text("The model for French is still loading.")
+    page.locator("#file").set_input_files(document("a.txt"))
+    expect(page.locator("#files")).to_contain_text("The model for French is still loading.")
+    expect(output).to_have_text(CHAT)
+    expect(page.locator("#files")).to_contain_text("Translated to French")
+
+
+def test_a_device_that_is_offline_goes_on_when_it_is_back(page: Any, url: str) -> None:
+    page.clock.install()
+    output = open_page(page, url)
+    expect(page.get_by_text("Documents are translated to French.")).to_be_visible()
+    page.context.set_offline(True)
+    write(page, CAT)
+    page.locator("#file").set_input_files(document("a.txt"))
+    page.clock.fast_forward(1000)
+    for place in (page.locator("#notice"), page.locator("#files")):
+        expect(place).to_contain_text("This device is offline. Next attempt in")
+    page.context.set_offline(False)
+    expect(output).to_have_text(CHAT)
+    page.clock.run_for(10_000)
+    expect(page.get_by_role("link", name="Download the translation of a.txt")).to_be_visible()
+
+
 def test_an_answer_of_something_else_is_no_translation(page: Any, url: str) -> None:
     page.route("**/frontend/settings", lambda route: route.fulfill(body="<h1>Sign in</h1>"), times=1)
     page.goto(url)
@@ -290,6 +516,39 @@ def test_a_document_is_sent_again_by_hand_after_a_failure(page: Any, url: str) -
     )
     page.get_by_role("button", name="Try again: a.txt").click()
     expect(page.get_by_role("link", name="Download the translation of a.txt")).to_be_visible()
+
+
+def test_a_document_that_cannot_be_read_is_not_offered_again(page: Any, url: str) -> None:
+    open_page(page, url)
+    page.locator("#file").set_input_files(document("a.docx"))
+    expect(page.locator("#files")).to_contain_text(
+        "Not translated to French. This document cannot be read. The server says: the file is no document"
+    )
+    expect(page.get_by_role("button", name="Try again")).to_have_count(0)
+    expect(page.get_by_role("button", name="Remove: a.docx")).to_be_visible()
+
+
+def test_a_document_to_several_languages_has_a_line_for_each(page: Any, url: str) -> None:
+    held: list[Any] = []
+    page.route("**/documents", lambda route: held.append(route))
+    open_page(page, url)
+    lines, chooser = page.locator("#files li"), page.locator("#file")
+    with page.expect_request("**/documents"):
+        chooser.set_input_files(document("a.txt"))
+    page.get_by_label("Translate to").select_option("de")
+    chooser.set_input_files(document("a.txt"))
+    expect(lines).to_have_text(
+        [re.compile("Translating to French|Sending"), re.compile("Waiting to be translated to German")]
+    )
+    expect(page.get_by_role("progressbar", name="Progress of a.txt to German")).to_be_visible()
+    with page.expect_request("**/documents"):
+        held.pop().continue_()
+    expect(lines.first).to_contain_text("Translated to French")
+    held.pop().continue_()
+    expect(lines.last).to_contain_text("Translated to German")
+    for language, code in (("French", "fr"), ("German", "de")):
+        link = page.get_by_role("link", name=f"Download the translation of a.txt to {language}")
+        expect(link).to_have_attribute("download", f"a_{code}.txt")
 
 
 def test_a_document_that_is_cancelled_does_not_hold_up_the_next(page: Any, url: str) -> None:
@@ -361,16 +620,13 @@ def test_what_a_link_has_is_text_and_nothing_else(page: Any, url: str) -> None:
     expect(page.locator("main img")).to_have_count(0)
 
 
-def test_a_glossary_of_the_pair_can_be_chosen(page: Any, url: str) -> None:
-    entries = {"entries_format": "tsv", "entries": "cat\tchat"}
-    made = httpx.post(
-        f"{url}v2/glossaries", data={"name": "Animals", "source_lang": "en", "target_lang": "fr", **entries}
-    ).json()
+@pytest.mark.parametrize("source", ["auto", "en"])
+def test_a_glossary_of_the_pair_can_be_chosen(page: Any, url: str, source: str) -> None:
+    made = httpx.post(f"{url}v2/glossaries", data=ANIMALS).json()
     page.add_init_script(KEEP_FORM)
     output = open_page(page, url)
     chooser = page.get_by_label("Glossary")
-    expect(chooser).to_be_hidden()
-    page.get_by_label("Translate from").select_option("en")
+    page.get_by_label("Translate from").select_option(source)
     write(page, CAT)
     expect(output).to_have_text(CHAT)
     with page.expect_response("**/translate") as answered:
@@ -380,9 +636,31 @@ def test_a_glossary_of_the_pair_can_be_chosen(page: Any, url: str) -> None:
     expect(output).to_have_text(CHAT)
     page.locator("#file").set_input_files(document("a.txt"))
     expect(page.get_by_role("link", name="Download the translation of a.txt")).to_be_visible()
-    assert page.evaluate("sent.glossary_id") == made["glossary_id"]
+    assert page.evaluate("sent") | {"file": ""} == {
+        "source_lang": source,
+        "target_lang": "fr",
+        "glossary_id": made["glossary_id"],
+        "file": "",
+    }
+    expect(page.get_by_text("Documents are translated to French, with the glossary Animals.")).to_be_visible()
     page.get_by_label("Translate to").select_option("de")
     expect(chooser).to_be_hidden()
+    # It is chosen again with its pair.
+    page.get_by_label("Translate to").select_option("fr")
+    expect(chooser).to_have_value(made["glossary_id"])
+    httpx.delete(f"{url}v2/glossaries/{made['glossary_id']}")
+
+
+def test_a_glossary_that_is_gone_is_named_and_left_out(page: Any, url: str) -> None:
+    made = httpx.post(f"{url}v2/glossaries", data=ANIMALS).json()
+    output = open_page(page, url)
+    page.get_by_label("Glossary").select_option(made["glossary_id"])
+    httpx.delete(f"{url}v2/glossaries/{made['glossary_id']}")
+    write(page, CAT)
+    expect(page.locator("#notice")).to_contain_text("This glossary is not there any more.")
+    expect(page.get_by_label("Glossary")).to_be_hidden()
+    page.get_by_role("button", name="Try now").click()
+    expect(output).to_have_text(CHAT)
 
 
 def test_a_document_keeps_the_script_of_its_language(page: Any, url: str) -> None:
@@ -433,6 +711,7 @@ def test_a_key_is_asked_for_and_kept_in_the_tab_alone(
     assert page.evaluate("sessionStorage.length") == 1
     page.get_by_role("button", name="Forget key").click()
     expect(page.get_by_text("This server asks for a key.")).to_be_visible()
+    expect(page.get_by_label("Text to translate")).to_have_value("")
     assert page.evaluate("sessionStorage.length") == 0
 
 
@@ -541,11 +820,11 @@ def test_the_page_is_used_with_the_keyboard_alone(page: Any, pod: PodProcess) ->
 
 
 @pytest.mark.parametrize("path", ["/", "/page/fleet.html"])
-def test_a_visit_loads_less_than_100_kilobytes(page: Any, start_router: StartRouter, path: str) -> None:
+def test_a_visit_loads_less_than_30_kilobytes(page: Any, start_router: StartRouter, path: str) -> None:
     loaded: list[Any] = []
     page.on("requestfinished", lambda request: loaded.append(request))
     page.goto(start_router().url + path, wait_until="networkidle" if path == "/" else "load")
     expect(page.get_by_role("region").first).to_be_visible()
     sizes = [request.sizes() for request in loaded]
     assert len(sizes) >= 10
-    assert sum(size["responseHeadersSize"] + size["responseBodySize"] for size in sizes) < 100_000
+    assert sum(size["responseHeadersSize"] + size["responseBodySize"] for size in sizes) < 30_000

@@ -1,5 +1,6 @@
 """The web page as values: its files, and the headers that they are answered with."""
 
+import gzip
 import re
 from importlib.resources import files
 from pathlib import Path
@@ -10,12 +11,12 @@ from hatchling.builders.wheel import WheelBuilder
 from dragoman_protocols.errors import UnknownPathError
 from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.offer import offer_of
-from dragoman_protocols.page.endpoints import ENDPOINTS, MEDIA, POLICY, content, etag, is_known
+from dragoman_protocols.page.endpoints import ENDPOINTS, MEDIA, POLICY, content, etag, is_known, packed
 from dragoman_protocols.routes import recognise
 from dragoman_protocols.site import Limits, Site
 
 PROTOCOLS = Path(__file__).parents[3] / "protocols"
-MAX_BYTES = 60_000
+MAX_BYTES = 25_000
 """Of the files of one document, as they are sent."""
 DOCUMENTS = [name for name in MEDIA if name.endswith(".html")]
 SITE = Site(offer_of([]), (), (), Limits(None, 1))
@@ -56,7 +57,7 @@ def test_the_documents_are_small() -> None:
     assert len(DOCUMENTS) == 2
     for document in DOCUMENTS:
         assert (
-            sum(len(content(name)) for name in loaded(document) - (set(DOCUMENTS) - {document})) <= MAX_BYTES
+            sum(len(packed(name)) for name in loaded(document) - (set(DOCUMENTS) - {document})) <= MAX_BYTES
         )
 
 
@@ -83,7 +84,23 @@ def test_the_page_has_a_policy_that_allows_only_itself() -> None:
     assert not {name.lower() for name in headers} & {"set-cookie", "access-control-allow-origin"}
 
 
-@pytest.mark.parametrize("listed", ["{}", "W/{}", '"other", {}', "*"])
+@pytest.mark.parametrize("accepted", ["gzip", "gzip, deflate, br", "br;q=1.0, GZIP;q=0.8"])
+def test_a_file_is_packed_for_clients_that_take_it(accepted: str) -> None:
+    plain, found = get("/page/app.js"), get("/page/app.js", accept_encoding=accepted)
+    assert dict(found.headers)["Content-Encoding"] == "gzip"
+    assert gzip.decompress(found.body) == plain.body == content("app.js")
+    assert dict(found.headers)["ETag"] == dict(plain.headers)["ETag"]
+
+
+@pytest.mark.parametrize("accepted", ["", "br", "gzip;q=0", "gzip;q=0.000", "identity"])
+def test_a_file_is_sent_as_it_is_to_other_clients(accepted: str) -> None:
+    found = get("/page/app.js", accept_encoding=accepted)
+    assert "Content-Encoding" not in dict(found.headers)
+    assert dict(found.headers)["Vary"] == "Accept-Encoding"
+    assert found.body == content("app.js")
+
+
+@pytest.mark.parametrize("listed", ["{}", '"other", {}', "*"])
 def test_a_file_that_the_client_has_is_not_sent_again(listed: str) -> None:
     answer = get("/page/app.js", if_none_match=listed.format(etag("app.js")))
     assert (answer.status, answer.body) == (304, b"")

@@ -74,7 +74,7 @@ def test_a_router_answers_itself_without_a_key_and_below_a_deployment(
     (tmp_path / "keys").mkdir()
     (tmp_path / "keys" / "alice").write_text("a-secret-of-alice")
     with start_router(f"--keys-dir={tmp_path / 'keys'}") as client:
-        assert client.get("/languages").status_code == 403
+        assert client.get("/v3/glossaries").status_code == 403
         assert client.get("/").content == content("index.html")
         assert client.get("/page/app.js").content == content("app.js")
         # Its addresses are relative: what it asks goes to that deployment.

@@ -5,6 +5,7 @@ Its scripts call the APIs of this package like any other client.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import math
 from functools import cache
@@ -35,12 +36,14 @@ MEDIA = {
     "chart.js": _SCRIPT,
     "client.js": _SCRIPT,
     "documents.js": _SCRIPT,
+    "findings.js": _SCRIPT,
     "fleet.css": _STYLE,
     "fleet.html": _DOCUMENT,
     "fleet.js": _SCRIPT,
     "key.js": _SCRIPT,
     "languages.js": _SCRIPT,
     "refusal.js": _SCRIPT,
+    "session.js": _SCRIPT,
     "theme.js": _SCRIPT,
 }
 """Media types of the files of `files/`, by their names; no other file is served."""
@@ -58,6 +61,7 @@ HEADERS = (
     ("Cross-Origin-Opener-Policy", "same-origin"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
     ("Referrer-Policy", "no-referrer"),
+    ("Vary", "Accept-Encoding"),
     ("X-Content-Type-Options", "nosniff"),
 )
 """Of every file."""
@@ -70,15 +74,27 @@ def content(name: str) -> bytes:
 
 
 @cache
+def packed(name: str) -> bytes:
+    """The same with gzip, of a third of the size."""
+    return gzip.compress(content(name), mtime=0)
+
+
+@cache
 def etag(name: str) -> str:
-    """A strong validator (RFC 9110, section 8.8.3) of a file: a hash of its bytes."""
-    return f'"{hashlib.sha256(content(name)).hexdigest()[:32]}"'
+    """A weak validator (RFC 9110, section 8.8.3) of a file, packed or not: a hash of its bytes."""
+    return f'W/"{hashlib.sha256(content(name)).hexdigest()[:32]}"'
 
 
 def is_known(tag: str, if_none_match: str | None) -> bool:
     """Whether the client has the file of this ETag (RFC 9110, section 13.1.2)."""
     listed = [each.strip().removeprefix("W/") for each in (if_none_match or "").split(",")]
-    return tag in listed or listed == ["*"]
+    return tag.removeprefix("W/") in listed or listed == ["*"]
+
+
+def accepts_gzip(accept_encoding: str | None) -> bool:
+    """Whether the client names gzip (RFC 9110, section 12.5.3), and not with a weight of zero."""
+    named = [each.replace(" ", "").lower() for each in (accept_encoding or "").split(",")]
+    return any(each == "gzip" or (each.startswith("gzip;q=") and each[7:].strip("0.")) for each in named)
 
 
 def answer_file(name: str, request: Request, site: Site) -> Answer:
@@ -92,6 +108,8 @@ def answer_file(name: str, request: Request, site: Site) -> Answer:
     headers = (("Content-Type", MEDIA[name]), ("ETag", etag(name)), *HEADERS)
     if is_known(etag(name), request.text_header("If-None-Match")):
         return Answer(304, b"", headers[1:])
+    if accepts_gzip(request.text_header("Accept-Encoding")):
+        return Answer(200, packed(name), (("Content-Encoding", "gzip"), *headers))
     return Answer(200, content(name), headers)
 
 

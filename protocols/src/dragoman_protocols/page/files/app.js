@@ -2,14 +2,19 @@
 
 import { alternatives, glossaries, site, translate } from './client.js';
 import { setUpDocuments } from './documents.js';
+import { sentencesOf } from './findings.js';
 import { hasKey, keepKey } from './key.js';
-import { AUTO, closest, glossariesFor, namer, readFragment, swapped, targetsOf, writeFragment } from './languages.js';
+import {
+  AUTO, closest, glossariesFor, listed, namer, otherTarget, readFragment, sourcesOf, swapped, targetsOf, unservedIn, writeFragment,
+} from './languages.js';
 import { Refusal, countdown, refusalIn, waitS } from './refusal.js';
+import { keepPair, keepTab, keptTab, lastPair } from './session.js';
 
 const DEBOUNCE_MS = 300;
 const MAX_LINK_CHARS = 8000;
 const SURE = 0.8; // confidence from which a detected language is stated without a doubt
-const PAIR = 'dragoman-pair';
+const SLOW_MS = 1500; // until it is said that a translation is being made
+const STARTING_MS = 10_000; // until it is said that its model may be starting
 
 const at = (id) => document.getElementById(id);
 const [source, target, swap, text, output, glossary] = ['source', 'target', 'swap', 'text', 'output', 'glossary'].map(at);
@@ -17,12 +22,21 @@ const [source, target, swap, text, output, glossary] = ['source', 'target', 'swa
 let served = null; // {languages, settings}, once they are known
 let kept = []; // glossaries
 let named = (tag) => tag;
+let chosenGlossary = ''; // by the user, though the pair may have no terms in it
 let detected = ''; // the language of the text that is translated
+let insists = false; // on a target that the text is in already
+let unserved = ''; // what the page was opened with and is not served
 let translation = '';
 let timer = 0;
 let current = new AbortController(); // of what is going on: a request, or the wait before the next
 
 const pair = () => ({ source: source.value, target: target.value });
+const wanted = () => ({
+  ...pair(),
+  glossary: glossary.value,
+  language: named(target.value),
+  sources: listed(sourcesOf(served?.languages ?? [], target.value).map(named)),
+});
 const say = (message) => { at('said').textContent = message; };
 
 // Requests: one at a time, repeated where that can help.
@@ -45,6 +59,8 @@ async function attempt(work, done = () => {}) {
         hideNotice();
         askForKey(refusal.message);
       } else showNotice(refusal, seconds);
+      if (refusal.code === 'unknown_glossary') loadGlossaries();
+      at('again').onclick = () => attempt(work, done);
       if (seconds === null) return;
       const wait = countdown(seconds, signal, (left) => { at('countdown').textContent = `Next attempt in ${left} s.`; });
       at('again').onclick = wait.now;
@@ -63,8 +79,8 @@ function showNotice(refusal, seconds) {
   at('notice').hidden = false;
   at('message').textContent = refusal.message;
   at('countdown').textContent = '';
-  at('again').hidden = seconds === null && refusal.kind !== 'other';
-  at('again').onclick = translateNow;
+  // Without a glossary that is gone, the next attempt is another request.
+  at('again').hidden = seconds === null && refusal.kind !== 'other' && refusal.code !== 'unknown_glossary';
 }
 
 function hideNotice() {
@@ -75,6 +91,7 @@ function hideNotice() {
 // The text and its translation.
 
 function translateSoon(event) {
+  leaveLink();
   showText();
   if (!served) return;
   cancel();
@@ -92,6 +109,7 @@ function translateNow() {
   }
   outdate();
   return attempt(async (signal) => {
+    if (unserved) throw new Refusal('final', unserved);
     const limit = served.settings.charLimit;
     const length = [...text.value].length;
     if (limit > 0 && length > limit) {
@@ -101,22 +119,52 @@ function translateNow() {
     output.ariaBusy = 'true';
     at('alternatives').hidden = true;
     at('findings').replaceChildren();
-    const request = { ...pair(), text: text.value, glossary: glossary.value };
+    const request = { ...wanted(), text: text.value };
+    const arrived = announceWait(request.language);
     const answer = await translate(request, signal, (grown) => {
+      arrived();
       if (!signal.aborted) output.textContent = grown;
     }).catch((error) => {
       // What is there is of another text.
       if (!signal.aborted) showTranslation('');
       throw error;
-    });
+    }).finally(arrived);
     if (signal.aborted) return;
     showTranslation(answer.text);
-    detected = source.value === AUTO && answer.source !== 'und' ? answer.source : '';
-    swap.disabled = swapped(served.languages, { ...pair(), detected }) === null;
-    at('detected').textContent = detected && (answer.confidence < SURE ? `Probably ${named(detected)}` : `${named(detected)} detected`);
-    if (detected === target.value) throw new Refusal('final', `This text is in ${named(detected)} already. Choose another language to translate to.`);
+    showDetected(answer);
+    // A text that is in the target language comes back as it is, in no segments.
+    if (detected && !answer.segments && closest(detected, [target.value])) return followText(answer.confidence);
     showFindings(answer.warnings);
   });
+}
+
+function showDetected({ source: found, confidence }) {
+  detected = source.value === AUTO && found !== 'und' ? found : '';
+  swap.disabled = swapped(served.languages, { ...pair(), detected }) === null;
+  at('detected').textContent = detected && (confidence < SURE ? `Probably ${named(detected)}` : `${named(detected)} detected`);
+}
+
+/** Translate a text that is in the target language to another one: the last that was chosen, or one of the browser's. */
+function followText(confidence) {
+  const likely = [...lastPair().recent, ...navigator.languages, served.settings.language?.target?.code];
+  const other = insists || confidence < SURE ? null : otherTarget(served.languages, detected, likely);
+  const is = `This text is in ${named(detected)} already.`;
+  if (!other) throw new Refusal('final', `${is} Choose another language to translate to.`);
+  say(`${is} It is translated to ${named(other)}.`);
+  changePair({ source: AUTO, target: other });
+}
+
+/** Say that a translation takes its time, until the function that is returned is called. */
+function announceWait(language) {
+  const said = [[SLOW_MS, `Translating to ${language}…`], [STARTING_MS, `Still waiting for the translation to ${language}. Its model may be starting.`]];
+  const timers = said.map(([ms, words]) => setTimeout(() => {
+    output.textContent = '';
+    at('waiting').textContent = words;
+  }, ms));
+  return () => {
+    timers.forEach(clearTimeout);
+    at('waiting').textContent = '';
+  };
 }
 
 function showText() {
@@ -126,6 +174,10 @@ function showText() {
   at('count').classList.toggle('over', limit > 0 && length > limit);
   at('clear').hidden = !length;
   at('share').disabled = !length;
+  if (!CSS.supports('field-sizing', 'content')) {
+    text.style.minHeight = '';
+    text.style.minHeight = `${text.scrollHeight}px`;
+  }
 }
 
 function showTranslation(found) {
@@ -145,6 +197,7 @@ function outdate() {
 function showNothing() {
   showTranslation('');
   detected = '';
+  insists = false;
   at('detected').textContent = '';
   at('alternatives').hidden = true;
   at('findings').replaceChildren();
@@ -153,7 +206,7 @@ function showNothing() {
 function showFindings(warnings) {
   if (!warnings.length) return;
   const list = document.createElement('ul');
-  for (const each of new Set(warnings.map((warning) => `${warning.code.replaceAll('_', ' ')}: ${warning.detail}`))) {
+  for (const each of sentencesOf(warnings, named(target.value))) {
     list.append(Object.assign(document.createElement('li'), { textContent: each }));
   }
   at('findings').replaceChildren('Check this translation:', list);
@@ -198,17 +251,25 @@ function choose(wanted) {
 function showPair() {
   swap.disabled = swapped(served.languages, { ...pair(), detected }) === null;
   const fitting = glossariesFor(kept, source.value, target.value);
-  const chosen = glossary.value;
   glossary.replaceChildren(new Option('No glossary', ''), ...fitting.map((each) => new Option(each.name, each.glossary_id)));
-  glossary.value = fitting.some((each) => each.glossary_id === chosen) ? chosen : '';
+  glossary.value = fitting.some((each) => each.glossary_id === chosenGlossary) ? chosenGlossary : '';
   glossary.hidden = !fitting.length;
+  showWanted();
 }
 
-function changePair(wanted) {
+/** What documents will be translated to, and how. */
+function showWanted() {
+  const terms = glossary.value && `, with the glossary ${glossary.selectedOptions[0].text}`;
+  at('wanted').textContent = `Documents are translated to ${named(target.value)}${terms}.`;
+}
+
+function changePair(next) {
+  leaveLink();
+  unserved = '';
   detected = '';
   at('detected').textContent = '';
-  choose(wanted);
-  try { localStorage.setItem(PAIR, JSON.stringify(pair())); } catch { /* Not kept. */ }
+  choose(next);
+  keepPair(pair());
   translateNow();
 }
 
@@ -223,27 +284,28 @@ function swapPair() {
 
 // The start, keys and links.
 
-function wantedPair() {
+/** Take the pair of the link, else this tab's before a reload, else the last one. */
+function openPair() {
   const shared = readFragment(location.hash);
-  let last = null;
-  try { last = JSON.parse(localStorage.getItem(PAIR)); } catch { /* None. */ }
+  const [tab, last] = [keptTab(), lastPair()];
   const targets = targetsOf(served.languages, AUTO);
   const first = closest(navigator.language, targets) ?? served.settings.language?.target?.code;
-  return { source: shared.source ?? last?.source ?? AUTO, target: shared.target ?? last?.target ?? first };
+  const opened = { source: shared.source ?? tab.source ?? last.source ?? AUTO, target: shared.target ?? tab.target ?? last.target ?? first };
+  unserved = unservedIn(served.languages, opened, named);
+  choose(opened);
+  translateNow();
 }
 
 function start() {
   return attempt(async (signal) => {
-    served = await site(signal);
+    [served, kept] = await Promise.all([site(signal), glossaries()]);
     named = namer(served.languages);
     at('key-form').hidden = true;
     at('forget').hidden = !hasKey();
     at('fleet').hidden = !served.settings.fleet;
     at('formats').textContent = served.settings.supportedFilesFormat.join(' ');
-    choose(wantedPair());
-    loadGlossaries();
     showText();
-    translateNow();
+    openPair();
   });
 }
 
@@ -256,7 +318,12 @@ function takeShared() {
   const shared = readFragment(location.hash);
   if (shared.text !== null) text.value = shared.text;
   showText();
-  if (served && (shared.text !== null || shared.target !== null)) changePair(wantedPair());
+  if (served && (shared.text !== null || shared.target !== null)) openPair();
+}
+
+/** The address has the text of a link no longer: a reload must not bring it back. */
+function leaveLink() {
+  if (location.hash) history.replaceState(null, '', location.pathname + location.search);
 }
 
 function askForKey(reason) {
@@ -299,16 +366,27 @@ text.addEventListener('keydown', (event) => {
   if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) translateNow();
 });
 source.addEventListener('change', () => changePair(pair()));
-target.addEventListener('change', () => changePair(pair()));
-glossary.addEventListener('change', () => translateNow());
+target.addEventListener('change', () => {
+  insists = Boolean(detected && closest(detected, [target.value]));
+  changePair(pair());
+});
+glossary.addEventListener('change', () => {
+  chosenGlossary = glossary.value;
+  showWanted();
+  translateNow();
+});
 swap.addEventListener('click', swapPair);
 at('clear').addEventListener('click', () => { text.value = ''; translateSoon(); text.focus(); });
 at('copy').addEventListener('click', () => copied(translation, at('copy'), 'Translation copied'));
 at('share').addEventListener('click', share);
 at('more').addEventListener('click', () => {
-  attempt((signal) => alternatives({ ...pair(), text: text.value }, signal), showAlternatives);
+  attempt((signal) => alternatives({ ...wanted(), text: text.value }, signal), showAlternatives);
 });
-at('forget').addEventListener('click', () => { keepKey(''); location.reload(); });
+at('forget').addEventListener('click', () => {
+  keepKey('');
+  text.value = '';
+  location.reload();
+});
 at('key-form').addEventListener('submit', (event) => {
   event.preventDefault();
   keepKey(at('key').value.trim());
@@ -319,7 +397,12 @@ at('key-form').addEventListener('submit', (event) => {
   translateNow();
 });
 addEventListener('hashchange', takeShared);
-addEventListener('online', () => { if (!at('again').hidden) at('again').click(); });
-setUpDocuments(() => ({ ...pair(), glossary: glossary.value, formats: served?.settings.supportedFilesFormat ?? [] }), askForKey);
+// The last event before a reload, and before a telephone ends a page.
+for (const event of ['visibilitychange', 'pagehide']) {
+  addEventListener(event, () => keepTab({ ...(served ? pair() : keptTab()), glossary: chosenGlossary, text: text.value }));
+}
+setUpDocuments(() => ({ ...wanted(), formats: served?.settings.supportedFilesFormat ?? [] }), askForKey);
+text.value ||= keptTab().text ?? '';
+chosenGlossary = keptTab().glossary ?? '';
 takeShared();
 start();

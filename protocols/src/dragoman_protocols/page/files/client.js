@@ -5,12 +5,12 @@ import { ASKS_FOR_KEY, Refusal, refusalOf } from './refusal.js';
 
 const POLL_MS = 500;
 
-async function call(path, { method, body, signal } = {}) {
+async function call(path, { method, body, signal, wanted } = {}) {
   const headers = keyHeaders();
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   const options = { method: method ?? (body === undefined ? 'GET' : 'POST'), headers, signal };
   const response = await fetch(path, body === undefined ? options : { ...options, body: JSON.stringify(body) });
-  if (!response.ok) throw refusalOf(response.status, response.headers.get('Retry-After'), await response.json().catch(() => null));
+  if (!response.ok) throw refusalOf(response.status, response.headers.get('Retry-After'), await response.json().catch(() => null), wanted);
   return response;
 }
 
@@ -34,30 +34,29 @@ export async function glossaries() {
   }
 }
 
+const pairOf = ({ source, target, glossary }) => ({ source_lang: source, target_lang: target, ...(glossary && { glossary_id: glossary }) });
+
 /**
  * Translate a text; `onPiece` gets the translation as it grows.
- * @returns {Promise<{text: string, source: string, confidence: number, warnings: {detail: string}[]}>}
+ * @returns {Promise<{text: string, source: string, confidence: number, segments: number, warnings: {code: string, detail: string}[]}>}
  */
-export async function translate({ text, source, target, glossary }, signal, onPiece) {
-  const body = { text, source_lang: source, target_lang: target, details: true, stream: true };
-  if (glossary) body.glossary_id = glossary;
-  const response = await call('translate', { body, signal });
+export async function translate(wanted, signal, onPiece) {
+  const response = await call('translate', { body: { text: wanted.text, ...pairOf(wanted), details: true, stream: true }, signal, wanted });
   let grown = '';
   for await (const { name, data } of events(response.body)) {
     if (name === 'delta') onPiece(grown += data.text);
-    if (name === 'error') throw refusalOf(500, null, data);
+    if (name === 'error') throw refusalOf(500, null, data, wanted);
     if (name === 'result') {
-      const { source_lang, confidence, warnings } = data.details[0];
-      return { text: data.translation, source: source_lang, confidence: confidence ?? 0, warnings };
+      const { source_lang, confidence, segments, warnings } = data.details[0];
+      return { text: data.translation, source: source_lang, confidence: confidence ?? 0, segments, warnings };
     }
   }
   throw new TypeError('the answer ended before its result');
 }
 
 /** Other translations of a text. */
-export async function alternatives({ text, source, target }, signal) {
-  const body = { text, source_lang: source, target_lang: target, alternatives: 3 };
-  const answer = await json('translate', { body, signal });
+export async function alternatives(wanted, signal) {
+  const answer = await json('translate', { body: { text: wanted.text, ...pairOf(wanted), alternatives: 3 }, signal, wanted });
   return [...new Set(answer.details?.[0].alternatives ?? [])].filter((each) => each !== answer.translation);
 }
 
@@ -81,12 +80,9 @@ async function* events(body) {
  * Upload a file; `onProgress` gets the share that was sent.
  * @returns {Promise<string>} The path of the document.
  */
-export function upload(file, { source, target, glossary }, signal, onProgress) {
+export function upload(file, wanted, signal, onProgress) {
   const form = new FormData();
-  form.append('source_lang', source);
-  form.append('target_lang', target);
-  if (glossary) form.append('glossary_id', glossary);
-  form.append('file', file);
+  for (const [name, value] of Object.entries({ ...pairOf(wanted), file })) form.append(name, value);
   // fetch() does not tell how much of a body was sent.
   const request = new XMLHttpRequest();
   return new Promise((resolve, reject) => {
@@ -98,7 +94,7 @@ export function upload(file, { source, target, glossary }, signal, onProgress) {
     request.onabort = () => reject(signal.reason);
     request.onload = () => {
       const { status, response } = request;
-      if (status >= 300) reject(refusalOf(status, request.getResponseHeader('Retry-After'), response));
+      if (status >= 300) reject(refusalOf(status, request.getResponseHeader('Retry-After'), response, wanted));
       else if (response?.id) resolve(`documents/${encodeURIComponent(response.id)}`);
       else reject(new SyntaxError('no document'));
     };
@@ -111,11 +107,11 @@ export function upload(file, { source, target, glossary }, signal, onProgress) {
  * Wait until a document is translated; `onProgress` gets the share that is.
  * @returns {Promise<{name: string, findings: Object<string, number>, content: Blob}>} The translation, and numbers of warnings by code.
  */
-export async function translated(path, signal, onProgress) {
+export async function translated(path, wanted, signal, onProgress) {
   for (;;) {
-    const { state, name, progress, error, findings } = await json(path, { signal });
+    const { state, name, progress, error, findings } = await json(path, { signal, wanted });
     if (state === 'done') return { name, findings, content: await (await call(`${path}/result`, { signal })).blob() };
-    if (error) throw refusalOf(500, null, { error });
+    if (error) throw refusalOf(500, null, { error }, wanted);
     if (!['queued', 'translating'].includes(state)) throw new SyntaxError(`state ${state}`);
     onProgress(progress);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));

@@ -1,6 +1,7 @@
 // Documents: chosen or dropped, sent one after the other, and offered for download.
 
 import { cancelDocument, translated, upload } from './client.js';
+import { remarksOf } from './findings.js';
 import { countdown, refusalIn, waitS } from './refusal.js';
 
 const element = (tag, properties = {}, ...children) => {
@@ -13,7 +14,7 @@ const element = (tag, properties = {}, ...children) => {
 const endingOf = (name) => (/\.[^.]+$/.exec(name)?.[0] ?? '').toLowerCase();
 
 /**
- * @param {() => {source: string, target: string, glossary: string, formats: string[]}} options As they are when a file is added.
+ * @param {() => {source: string, target: string, language: string, sources: string, glossary: string, formats: string[]}} options As they are when a file is added.
  * @param {(reason: string) => void} askForKey Called when a key is missing or wrong.
  */
 export function setUpDocuments(options, askForKey) {
@@ -23,17 +24,17 @@ export function setUpDocuments(options, askForKey) {
   let before = Promise.resolve();
 
   function add(file) {
-    const row = rowOf(file);
+    const { formats, ...wanted } = options();
+    const row = rowOf(file.name, wanted.language);
     list.hidden = false;
     list.append(row.item);
-    const { formats, ...wanted } = options();
     const refuse = (reason) => {
       row.end(reason);
       status.textContent = `${file.name}: ${reason}`;
     };
     if (!formats.length) return refuse('The server has not said yet what it accepts. Add the document again in a moment.');
     if (!formats.includes(endingOf(file.name))) {
-      return refuse(`Documents of this kind are not translated. These are: ${formats.join(' ')}`);
+      return refuse('Documents of this kind are not translated.');
     }
     const controller = new AbortController();
     const attempt = () => {
@@ -44,22 +45,27 @@ export function setUpDocuments(options, askForKey) {
   }
 
   async function send(file, wanted, row, signal, again) {
+    const { language } = wanted;
+    const translating = `Translating to ${language}`;
     let path;
     try {
       path = await persist(file, row, signal, () => {
         row.show('Sending', 0);
-        return upload(file, wanted, signal, (share) => (share < 1 ? row.show('Sending', share) : row.show('Translating')));
+        return upload(file, wanted, signal, (share) => (share < 1 ? row.show('Sending', share) : row.show(translating)));
       });
-      const { name, findings, content } = await persist(file, row, signal, () => translated(path, signal, (share) => row.show('Translating', share)));
-      row.finish(content, name.replace(/(\.[^.]*)?$/, `_${wanted.target}$1`), remarksOf(findings));
-      status.textContent = `${file.name}: ${remarksOf(findings) || 'translated'}.`;
+      const { name, findings, content } = await persist(file, row, signal, () => translated(path, wanted, signal, (share) => row.show(translating, share)));
+      const outcome = remarksOf(findings, language) || `Translated to ${language}`;
+      row.finish(content, name.replace(/(\.[^.]*)?$/, `_${wanted.target}$1`), outcome);
+      status.textContent = `${file.name}: ${outcome}.`;
     } catch (error) {
       if (signal.aborted) {
         if (path) cancelDocument(path);
         return;
       }
       const refusal = refusalIn(error);
-      row.end(refusal.message, again);
+      const reason = `Not translated to ${language}. ${refusal.message}`;
+      row.end(reason, refusal.kind === 'final' ? null : again);
+      status.textContent = `${file.name}: ${reason}`;
       if (refusal.kind === 'key') askForKey(refusal.message);
     }
   }
@@ -102,25 +108,14 @@ export function setUpDocuments(options, askForKey) {
   });
 }
 
-/** What of a file is not translated, by its findings; empty if all is. */
-function remarksOf(findings = {}) {
-  if (findings.nothing_to_translate) return 'Nothing was found to translate';
-  const left = [
-    [findings.parts_left, 'parts of it, such as embedded documents, are not translated'],
-    [findings.source_kept, 'segments stay in the source language'],
-  ].filter(([count]) => count);
-  return left.length ? `Translated, but ${left.map(([count, what]) => `${count} ${what}`).join(', ')}` : '';
-}
-
-/** One file's line: its name, what happens to it, and its buttons. */
-function rowOf(file) {
-  const state = element('span', { className: 'state quiet', textContent: 'Waiting' });
-  const bar = element('progress', { ariaLabel: `Progress of ${file.name}` });
+/** One file's line: its name, what happens to it, and its buttons; a file can have several, each of a `language`. */
+function rowOf(name, language) {
+  const state = element('span', { className: 'state quiet', textContent: `Waiting to be translated to ${language}` });
+  const bar = element('progress', { ariaLabel: `Progress of ${name} to ${language}` });
   const actions = element('span', { className: 'actions' });
-  const name = element('span', { className: 'name', dir: 'auto', textContent: file.name });
-  const item = element('li', {}, name, state, actions, bar);
+  const item = element('li', {}, element('span', { className: 'name', dir: 'auto', textContent: name }), state, actions, bar);
   const button = (text, act) => {
-    const made = element('button', { type: 'button', textContent: text, ariaLabel: `${text}: ${file.name}` });
+    const made = element('button', { type: 'button', textContent: text, ariaLabel: `${text}: ${name} to ${language}` });
     made.addEventListener('click', act);
     return made;
   };
@@ -136,13 +131,13 @@ function rowOf(file) {
     onCancel(cancel) {
       actions.replaceChildren(button('Cancel', () => { cancel(); item.remove(); }));
     },
-    /** Offer the translation, a Blob, as a file of that name; `remarks` say what of it is not translated. */
-    finish(content, download, remarks) {
-      state.textContent = remarks || 'Translated';
+    /** Offer the translation, a Blob, as a file of that name. */
+    finish(content, download, outcome) {
+      state.textContent = outcome;
       bar.hidden = true;
       const href = URL.createObjectURL(content);
       removal.addEventListener('click', () => URL.revokeObjectURL(href));
-      const link = element('a', { className: 'button', href, download, textContent: 'Download', ariaLabel: `Download the translation of ${file.name}` });
+      const link = element('a', { className: 'button', href, download, textContent: 'Download', ariaLabel: `Download the translation of ${name} to ${language}` });
       actions.replaceChildren(removal, link);
     },
     end(text, again) {

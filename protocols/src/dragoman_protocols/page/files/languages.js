@@ -17,6 +17,9 @@ export function targetsOf(languages, source) {
   return [...new Set(found.flatMap((each) => each.targets))];
 }
 
+/** The sources from which a target is served. */
+export const sourcesOf = (languages, target) => languages.filter((each) => each.targets.includes(target)).map((each) => each.code);
+
 /** A function from tags to names, those of the server first. */
 export function namer(languages) {
   const listed = new Map(languages.map((each) => [each.code, each.name]));
@@ -33,10 +36,37 @@ export function swapped(languages, { source, target, detected }) {
   return to ? { source: from, target: to } : null;
 }
 
-/** The glossaries that have terms for a pair. */
+/**
+ * Another target for a text in the language `detected`, which is the target: the first of `wanted` that is served, else any; null
+ * without one.
+ */
+export function otherTarget(languages, detected, wanted) {
+  const from = closest(detected, languages.map((each) => each.code));
+  const targets = from ? targetsOf(languages, from).filter((each) => primary(each) !== primary(detected)) : [];
+  return wanted.map((tag) => closest(tag, targets)).find(Boolean) ?? targets[0] ?? null;
+}
+
+/** The glossaries that have terms for a pair; from some language where the source is detected. */
 export function glossariesFor(glossaries, source, target) {
-  const fits = (each) => primary(each.source_lang) === primary(source) && primary(each.target_lang) === primary(target);
-  return source === AUTO ? [] : glossaries.filter((each) => each.dictionaries.some(fits));
+  const fits = (each) => (source === AUTO || primary(each.source_lang) === primary(source)) && primary(each.target_lang) === primary(target);
+  return glossaries.filter((each) => each.dictionaries.some(fits));
+}
+
+/** Names as a sentence lists them, the first of many. */
+export function listed(names, most = 12) {
+  const shown = names.length > most ? [...names.slice(0, most - 1), `${names.length - most + 1} others`] : names;
+  return new Intl.ListFormat('en').format(shown);
+}
+
+/** What of a pair is not served, as a sentence with what is; empty where all is. */
+export function unservedIn(languages, { source, target }, named) {
+  const sources = languages.map((each) => each.code);
+  const from = source === AUTO ? AUTO : closest(source, sources);
+  if (!from) return `${named(source)} is not served here. Texts are translated from ${listed(sources.map(named))}.`;
+  const targets = targetsOf(languages, from);
+  if (!target || closest(target, targets)) return '';
+  const origin = from === AUTO ? '' : ` for texts in ${named(from)}`;
+  return `${named(target)} is not served here${origin}. Texts are translated to ${listed(targets.map(named))}.`;
 }
 
 /** The pair and the text in the fragment of an address; what it lacks is null. */

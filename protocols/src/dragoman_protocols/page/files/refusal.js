@@ -6,11 +6,13 @@ export class Refusal extends Error {
    *   hand; only another request.
    * @param {string} message A sentence for the user.
    * @param {number|null} retryAfterS Seconds until another attempt; null: there is none by itself.
+   * @param {string} code The server's name of the cause.
    */
-  constructor(kind, message, retryAfterS = null) {
+  constructor(kind, message, retryAfterS = null, code = '') {
     super(message);
     this.kind = kind;
     this.retryAfterS = retryAfterS;
+    this.code = code;
   }
 }
 
@@ -18,6 +20,28 @@ export const ASKS_FOR_KEY = 'This server asks for a key.';
 
 const DEFAULT_WAIT_S = 5;
 const MAX_AWAY_S = 30;
+/** Names of fields: a message that has some is for programs. */
+const IDENTIFIER = /\b[a-z]+_[a-z]|\w\[\d/;
+
+/** Causes that only another request removes, and what the page says of them. */
+const CAUSES = {
+  bad_request: '',
+  malformed_request: '',
+  invalid_field: '',
+  body_too_large: 'This is too long.',
+  text_too_long: 'This is too long.',
+  empty_text: 'There is nothing to translate.',
+  unknown_language: 'The language of this text could not be detected. Choose it above the text.',
+  unsupported_pair: 'This pair of languages is not served.',
+  unsupported_option: 'This model does not use glossaries. Choose “No glossary”.',
+  unknown_glossary: 'This glossary is not there any more. Choose another one.',
+  unsupported_file: 'Documents of this kind are not translated.',
+  broken_file: 'This document cannot be read.',
+  quota_exceeded: 'The quota of this key is used up.',
+  fleet_forbidden: 'The fleet view is not shown to you.',
+};
+/** Causes of which the sentence says all. */
+const COMPLETE = new Set(['empty_text', 'unknown_language', 'unsupported_option', 'unknown_glossary', 'unsupported_file']);
 
 /** The code and the message in an error of any API: native and LibreTranslate `error`, DeepL `message`. */
 function read(body) {
@@ -26,36 +50,44 @@ function read(body) {
   return { code: error?.code ?? '', message: [error?.message, body?.detail].filter(Boolean).join(': ') };
 }
 
-/** The refusal in an answer that is no success; `body` is its JSON, or null. */
-export function refusalOf(status, retryAfter, body) {
-  const { code, message } = read(body);
+/**
+ * The refusal in an answer that is no success.
+ * @param {number} status 500 where an error came without one.
+ * @param {string|null} retryAfter
+ * @param {object|null} body Its JSON.
+ * @param {{language: string, sources: string}} wanted Name of the language that was translated to, and of those from which it can be.
+ */
+export function refusalOf(status, retryAfter, body, { language = '', sources = '' } = {}) {
+  const { code, message: sent } = read(body);
+  const message = IDENTIFIER.test(sent) ? '' : sent;
   const said = message ? ` The server says: ${message}` : '';
-  if (code === 'too_many_auth_failures') return new Refusal('key', `Too many attempts with a wrong key.${said}`);
-  if (status === 456 || code === 'quota_exceeded' || (status === 403 && /character/.test(message))) {
-    return new Refusal('final', `The quota of this key is used up.${said}`);
-  }
-  if (code === 'fleet_forbidden') return new Refusal('final', `The fleet view is not shown to you.${said}`);
+  const refusal = (kind, sentence, seconds) => new Refusal(kind, sentence, seconds, code);
+  if (code === 'too_many_auth_failures') return refusal('key', `Too many attempts with a wrong key.${said}`);
+  if (status === 456 || (status === 403 && /character/.test(message))) return refusal('final', CAUSES.quota_exceeded + said);
+  const unserved = code === 'unsupported_pair' && /^the text is in (.+?) \(/.exec(message);
+  if (unserved) return refusal('final', `This text is in ${unserved[1]}, which is not translated to ${language} here. Texts are translated to ${language} from ${sources}.`);
+  if (CAUSES[code]) return refusal('final', CAUSES[code] + (COMPLETE.has(code) ? '' : said));
   if (status === 401 || status === 403) {
-    const missing = /required/.test(message);
-    return new Refusal('key', missing ? ASKS_FOR_KEY : `This key is not accepted.${said}`);
+    const missing = /required/.test(sent);
+    return refusal('key', missing ? ASKS_FOR_KEY : `This key is not accepted.${said}`);
   }
   if (status === 503 || status === 429) {
     const seconds = Math.max(1, Math.ceil(Number(retryAfter)) || DEFAULT_WAIT_S);
-    if (code === 'not_ready') return new Refusal('wait', 'The model is still loading.', seconds);
-    if (code === 'rate_limited') return new Refusal('wait', 'These are too many requests at once.', seconds);
-    return new Refusal('wait', status === 429 || code === 'overloaded' ? 'The server is busy.' : `The server cannot translate now.${said}`, seconds);
+    if (code === 'not_ready') return refusal('wait', `The model${language && ` for ${language}`} is still loading.`, seconds);
+    if (code === 'rate_limited') return refusal('wait', 'These are too many requests at once.', seconds);
+    return refusal('wait', status === 429 || code === 'overloaded' ? 'The server is busy.' : `The server cannot translate now.${said}`, seconds);
   }
-  if (status === 413) return new Refusal('final', `This is too long.${said}`);
-  if (code === 'unsupported_pair') return new Refusal('final', `This pair of languages is not served.${said}`);
-  if (status === 504) return new Refusal('other', `The translation took too long.${said}`);
-  if (status >= 500) return new Refusal('other', `The translation failed.${said}`);
-  return new Refusal('final', message || `The server answered with status ${status}.`);
+  if (status === 413) return refusal('final', `This is too long.${said}`);
+  if (status === 504) return refusal('other', `The translation took too long.${said}`);
+  if (code === 'unknown_document') return refusal('other', 'The server does not have this document any more.');
+  if (status >= 500 && !(code in CAUSES)) return refusal('other', `The translation failed.${said}`);
+  return refusal('final', message || `The server does not accept this request (status ${status}). The page may be outdated: reload it.`);
 }
 
 /** The refusal in an exception; those of `fetch` mean that no answer came. */
 export function refusalIn(error) {
   if (error instanceof Refusal) return error;
-  if (error instanceof TypeError) return new Refusal('away', 'The server does not answer.');
+  if (error instanceof TypeError) return new Refusal('away', navigator.onLine ? 'The server does not answer.' : 'This device is offline.');
   if (error instanceof SyntaxError) return new Refusal('other', 'What answered is not this server: a proxy in front of it, perhaps.');
   throw error;
 }
@@ -65,10 +97,11 @@ export function waitS(refusal, attempts) {
   return refusal.kind === 'away' ? Math.min(MAX_AWAY_S, 2 ** attempts) : refusal.retryAfterS;
 }
 
-/** Wait, with `tick(seconds left)` each second; `now()` of the result ends the wait, as does the signal. */
+/** Wait, with `tick(seconds left)` each second; `now()` of the result ends the wait, as do the signal and a network that is back. */
 export function countdown(seconds, signal, tick) {
   let now;
   const done = new Promise((resolve) => {
+    const ended = new AbortController();
     const end = performance.now() + seconds * 1000;
     const step = () => {
       const left = Math.ceil((end - performance.now()) / 1000);
@@ -76,8 +109,9 @@ export function countdown(seconds, signal, tick) {
       tick(left);
     };
     const timer = setInterval(step, 250);
-    now = () => { clearInterval(timer); resolve(); };
-    signal.addEventListener('abort', now, { once: true });
+    now = () => { clearInterval(timer); ended.abort(); resolve(); };
+    signal.addEventListener('abort', now, { signal: ended.signal });
+    addEventListener('online', now, { signal: ended.signal });
     step();
   });
   return { done, now };
