@@ -213,6 +213,13 @@ def test_links_outside_of_the_site_lead_somewhere(name: str) -> None:
     assert broken == []
 
 
+def test_no_hint_installs_from_a_registry_that_does_not_have_us() -> None:
+    texts = {path: path.read_text(encoding="utf-8") for path in (*PAGES, *ROOT.glob("*/src/**/*.py"))}
+    assert len(texts) > 300
+    found = r"(?:pip|pipx|uv|uvx)\s[\w -]*\bdragoman\b|\binstall dragoman-\w+"
+    assert [name_of(path) for path, text in texts.items() if re.search(found, text)] == []
+
+
 def test_paths_in_contributing_exist() -> None:
     named = re.findall(r"`([\w.-]+/[\w.-][\w./-]*)`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     made = (".venv/", "build/")

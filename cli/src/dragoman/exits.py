@@ -6,7 +6,7 @@ DONE = 0
 FAILED = 1
 """Some or all of it was not done."""
 USAGE = 2
-"""Flags or files are not right; nothing was sent."""
+"""Flags, files or the kubeconfig are not valid, or the cluster has no such service; nothing was translated."""
 UNREACHABLE = 3
 """The service or the cluster does not answer."""
 INTERRUPTED = 130

@@ -21,7 +21,7 @@ from dragoman.journal import JournalError, journal_of
 from dragoman.summary import Summary
 from dragoman.translate_job import KEY_VARIABLE, Job, UsageError, add_arguments, in_cluster, job_of
 from dragoman.translate_run import Run, say
-from dragoman.translator import RefusedError, Translator, UnreachableError
+from dragoman.translator import KUBERNETES, RefusedError, Translator, UnreachableError
 
 if TYPE_CHECKING:
     from dragoman.reach import Reached
@@ -106,13 +106,18 @@ async def _translator(options: argparse.Namespace, key: str, *, is_idle: bool) -
 async def _reached(options: argparse.Namespace) -> Reached:
     # Without a cluster, neither the client of Kubernetes nor its seconds of imports are needed.
     from dragoman.reach import NoServiceError, find
-    from dragoman_kube.errors import ClusterError, ConfigurationError
+    from dragoman_kube import errors as kube
 
     try:
         return await find(options.kubeconfig, options.context, options.deployment)
-    except (NoServiceError, ConfigurationError) as error:
+    except (NoServiceError, kube.ConfigurationError) as error:
         raise UsageError(str(error)) from error
-    except ClusterError as error:
+    except kube.RefusedError as error:
+        hint = (
+            "" if options.deployment else "; --deployment NAMESPACE/NAME needs rights in one namespace alone"
+        )
+        raise RefusedError(error.status, KUBERNETES, f"{error}{hint}") from error
+    except kube.ClusterError as error:
         raise UnreachableError(str(error)) from error
 
 

@@ -28,6 +28,8 @@ class Service(Handler):
             )
         if self.path == "/documents/ID/result":
             return self.respond(200, state.uploaded.upper())
+        if state.refusal:
+            return self.respond(*state.refusal)
         assert self.headers["authorization"] == "Bearer person"
         assert self.path.startswith("/api/v1/services?")
         router = {

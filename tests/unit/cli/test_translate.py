@@ -194,8 +194,8 @@ def test_a_memory_goes_with_the_texts_that_have_its_segments(
     assert "segments from the memory: 2" in capsys.readouterr().err
 
 
-def test_a_cluster_leads_to_its_router(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    kubeconfig = {
+def kubeconfig(folder: Path, url: str) -> str:
+    content = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "c", "cluster": {"server": url}}],
@@ -203,10 +203,26 @@ def test_a_cluster_leads_to_its_router(url: str, tmp_path: Path, capsys: pytest.
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
         "current-context": "x",
     }
-    file = tmp_path / "kubeconfig"
-    file.write_text(json.dumps(kubeconfig))
-    assert translate.main(["--kubeconfig", str(file), "--to", "fr", "one"]) == DONE
+    file = folder / "kubeconfig"
+    file.write_text(json.dumps(content))
+    return str(file)
+
+
+def test_a_cluster_leads_to_its_router(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert translate.main(["--kubeconfig", kubeconfig(tmp_path, url), "--to", "fr", "one"]) == DONE
     assert capsys.readouterr().out == "ONE\n"
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_cluster_that_refuses_is_no_unreachable_one(
+    status: int, service: Any, url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service.refusal = (status, {"kind": "Status", "code": status, "message": "services is forbidden"})
+    assert translate.main(["--kubeconfig", kubeconfig(tmp_path, url), "--to", "fr", "one"]) == FAILED
+    said = capsys.readouterr().err
+    assert "services is forbidden" in said
+    assert "--deployment NAMESPACE/NAME needs rights in one namespace alone" in said
+    assert "--key-file" not in said
 
 
 def test_detection_is_asked_for_by_name(service: Any, url: str) -> None:
