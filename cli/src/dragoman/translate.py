@@ -21,7 +21,7 @@ from dragoman.journal import JournalError, journal_of
 from dragoman.summary import Summary
 from dragoman.translate_job import KEY_VARIABLE, Job, UsageError, add_arguments, in_cluster, job_of
 from dragoman.translate_run import Run, say
-from dragoman.translator import KUBERNETES, RefusedError, Translator, UnreachableError
+from dragoman.translator import KUBERNETES, NOT_DONE, RefusedError, Translator, UnreachableError
 
 if TYPE_CHECKING:
     from dragoman.reach import Reached
@@ -73,6 +73,9 @@ async def _run(job: Job, options: argparse.Namespace) -> int:
                 status = await run.texts_to_stdout(job.texts, job.ends)
             if job.wanted.memory is not None:
                 say(f"segments from the memory: {translator.from_memory}")
+            if translator.source_kept:
+                kept = say(f"{NOT_DONE['source_kept']}: {translator.source_kept}", FAILED)
+                status = max(status, kept)
             return status
     finally:
         # On a terminal the translations are seen themselves.

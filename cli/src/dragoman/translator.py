@@ -157,6 +157,8 @@ class Translator:
         self._began_s = time.monotonic()
         self.from_memory = 0
         """Segments that were the translation memory's."""
+        self.source_kept = 0
+        """Segments of texts that stay in the source language."""
 
     async def texts(self, texts: Sequence[str], wanted: Wanted) -> list[str]:
         """Translate texts in one request.
@@ -171,12 +173,19 @@ class Translator:
             try:
                 document = answer.json()
                 translations: list[str] = document["translation"]
-                remembered = sum(each.get("from_memory", 0) for each in document.get("details", ()))
+                details = document.get("details", ())
+                remembered = sum(each.get("from_memory", 0) for each in details)
+                kept = sum(
+                    warning["code"] == "source_kept"
+                    for each in details
+                    for warning in each.get("warnings", ())
+                )
             except (ValueError, LookupError, TypeError, AttributeError):
-                translations, remembered = [], 0
+                translations, remembered, kept = [], 0, 0
             if len(translations) != len(texts):
                 raise self._not_dragoman(answer)
             self.from_memory += remembered
+            self.source_kept += kept
             return translations
 
         return await self._patiently(attempt)

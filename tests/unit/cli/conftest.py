@@ -55,7 +55,13 @@ class Service(Handler):
         elif "too long" in received["text"]:
             self.respond(413, {"error": {"code": "text_too_long", "message": "9 tokens"}})
         else:
-            self.respond(200, {"translation": [text.upper() for text in received["text"]]})
+            answer: dict[str, Any] = {"translation": [text.upper() for text in received["text"]]}
+            if "kept" in received["text"]:
+                warnings = [{"code": code, "detail": "", "segment": 0} for code in ("source_kept", "number")]
+                answer["details"] = [
+                    {"warnings": warnings if text == "kept" else []} for text in received["text"]
+                ]
+            self.respond(200, answer)
 
     def _document(self, body: bytes) -> None:
         assert self.path == "/documents"

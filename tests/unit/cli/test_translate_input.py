@@ -231,3 +231,17 @@ def test_requests_have_the_lines_without_their_ends(
     assert translate.main(["--url", url, "--to", "fr"]) == DONE
     ((body, _),) = service.received
     assert body["text"] == ["one", "two", "three"]
+
+
+def test_texts_that_stay_in_the_source_language_are_counted(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert translate.main(["--url", url, "--to", "fr", "one", "kept", "two"]) == FAILED
+    printed = capsys.readouterr()
+    assert printed.out == "ONE\nKEPT\nTWO\n"
+    assert "segments stay in the source language: 1" in printed.err
+    source = tmp_path / "a.txt"
+    source.write_text("kept\n")
+    assert translate.main(["--url", url, "--to", "fr", "--file", str(source)]) == FAILED
+    assert (tmp_path / "a.fr.txt").read_text() == "KEPT\n"
+    assert "segments stay in the source language: 1" in capsys.readouterr().err
