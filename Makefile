@@ -22,8 +22,8 @@ VERSION = $(shell sed -n 's/^appVersion: //p' charts/dragoman/Chart.yaml)
 HELM = $(or $(wildcard $(BIN)/helm),helm)
 CRD := translationdeployments.dragoman.io.yaml
 
-.PHONY: help demo docs reference check check-tests test test-vllm test-devcluster test-images test-cluster search soak up down lint format lock \
-    sbom audit crd kind kind-cluster clean
+.PHONY: help demo docs reference check check-tests check-service check-others test test-vllm test-devcluster test-images test-cluster search \
+    soak up down lint format lock sbom audit crd kind kind-cluster clean
 
 help:  ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,13 +37,19 @@ up: $(VENV)/.run  ## bring up the local cluster with the demo in it, and leave i
 down: $(VENV)/.run  ## stop the local cluster
 	$(BIN)/dragoman devcluster down
 
-# Two jobs side by side: the tests, some of which wait, in two processes, and the rest, with the documentation's links. vLLM and helm are not needed.
+# Three jobs on two cores, as some tests wait. Each run of pytest collects its own tests alone, where workers of
+# pytest-xdist would collect all of them. vLLM and helm are not needed.
 check: $(VENV)/.check $(VENV)/.docs  ## lint, types, the fast tests and the links of the documentation
-	@$(MAKE) --no-print-directory --jobs=2 check-tests lint docs
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync check-others check-service lint docs
 
-check-tests: $(VENV)/.check
-	$(BIN)/python -m pytest -q -n 2 -m 'not slow and not vllm' --ignore=tests/unit/devcluster --hypothesis-profile=check \
-	    --cpu-limit-s=10 tests/unit
+check-tests: check-others check-service
+
+FAST = $(BIN)/python -m pytest -q -p no:cacheprovider -m 'not slow and not vllm' --hypothesis-profile=check --cpu-limit-s=10
+check-service: $(VENV)/.check
+	$(FAST) tests/unit/service
+
+check-others: $(VENV)/.check
+	$(FAST) --ignore=tests/unit/service --ignore=tests/unit/devcluster tests/unit
 
 test: $(VENV)/.test  ## all tests that have no target of their own below; most of them wait, so WORKERS=4 run at a time
 	$(BIN)/python -m pytest $(PARALLEL) -m 'not vllm_start and not soak' --ignore=tests/images --ignore=tests/real_cluster $(DEVCLUSTER:%=--ignore=%)

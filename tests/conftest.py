@@ -3,6 +3,7 @@
 Profiles of hypothesis: `check` and `test` try the same examples in every run; `search` draws new ones.
 """
 
+import gc
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -47,6 +48,11 @@ LONGEST = (
 )
 """Groups that take about a minute or more: they start first, in this order, so that none is left for the end."""
 
+LONGEST_ID = 60
+
+# What the collection of tests makes stays; Python's garbage collector would go through it again and again.
+gc.disable()
+
 settings.register_profile("check", derandomize=True, max_examples=10, deadline=None, print_blob=True)
 settings.register_profile("test", derandomize=True, max_examples=60, deadline=None, print_blob=True)
 settings.register_profile("search", derandomize=False, max_examples=2_000, deadline=None, print_blob=True)
@@ -80,6 +86,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, A
     items.sort(key=lambda item: order.get(item, len(LONGEST) + 1))
     # xdist's hook reads the groups, and it is called first: only a wrapper precedes it.
     return (yield)
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """A long value is cut: a test's name goes to each worker, to the environment and to the terminal."""
+    if isinstance(val, bytes):
+        val = val[: 2 * LONGEST_ID].decode("latin-1")
+    if not isinstance(val, str) or len(val) <= LONGEST_ID:
+        return None
+    return val[:LONGEST_ID].encode("unicode_escape").decode("ascii")
+
+
+def pytest_collection_finish() -> None:
+    """Garbage is collected from now on, except among what is there."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

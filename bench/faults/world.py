@@ -14,13 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from kubernetes.aio.client import (
-    ApiClient,
-    ApiextensionsV1Api,
-    AppsV1Api,
-    CoreV1Api,
-    CustomObjectsApi,
-)
+from kubernetes.aio import client
 
 from dragoman_devcluster.ports import free_port
 from dragoman_operator.api.crd import custom_resource_definition
@@ -64,7 +58,7 @@ class World:
 
     def __init__(
         self,
-        api: ApiClient,
+        api: client.ApiClient,
         directory: Path,
         line: Line,
         step_s: float,
@@ -76,7 +70,8 @@ class World:
         self._step_s = step_s
         self._router_flags = list(router_flags)
         self._lease_s = lease_s
-        self.core, self.apps, self.objects = CoreV1Api(api), AppsV1Api(api), CustomObjectsApi(api)
+        self.core, self.apps = client.CoreV1Api(api), client.AppsV1Api(api)
+        self.objects = client.CustomObjectsApi(api)
         self._api, self.dir = api, directory
         self.routers: list[subprocess.Popen[bytes]] = []
         self.operator: subprocess.Popen[bytes] | None = None
@@ -135,7 +130,7 @@ class World:
     async def create(self, specs: Mapping[str, Mapping[str, Any]]) -> None:
         """Our kind, and objects of it: their specs by name, without the model."""
         definition = custom_resource_definition()
-        await ApiextensionsV1Api(self._api).patch_custom_resource_definition(
+        await client.ApiextensionsV1Api(self._api).patch_custom_resource_definition(
             definition["metadata"]["name"],
             definition,
             field_manager="faults",

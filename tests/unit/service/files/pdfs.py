@@ -205,19 +205,23 @@ def forms_of_forms() -> bytes:
     return by_hand(CATALOG, PAGES, drawing, stream(b"/A Do"), *nested, last, FONT)
 
 
-def hostile() -> dict[str, bytes]:
-    described = (
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>"
-    )
-    script = b"<</Type/Catalog/Pages 2 0 R/OpenAction<</S/JavaScript/JS(while(1);)>>>>"
+DESCRIBED = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>"
+
+
+def one_page_100_000_times() -> bytes:
     many = b"<</Type/Pages/Kids[" + b"3 0 R " * 100_000 + b"]/Count 100000>>"
+    return by_hand(CATALOG, many, DESCRIBED, stream(TEXT), FONT)
+
+
+def hostile() -> dict[str, bytes]:
+    script = b"<</Type/Catalog/Pages 2 0 R/OpenAction<</S/JavaScript/JS(while(1);)>>>>"
     spaces = b" " * 300_000_000
     return {
         "a bomb": page(deflated(spaces), FLATE),
         "a bomb in a bomb": page(deflated(spaces, 2), b"/Filter[/FlateDecode/FlateDecode]"),
         "100,000 lines": page(deflated(b"BT /F 12 Tf 50 700 Td " + b"(a b) Tj 0 -14 Td " * 100_000), FLATE),
         "a line of 80,000 words": page(deflated(b"BT /F 12 Tf 50 700 Td " + b"(a b c d ) Tj " * 20_000), FLATE),
-        "one page 100,000 times": by_hand(CATALOG, many, described, stream(TEXT), FONT),
+        "one page 100,000 times": one_page_100_000_times(),
         "pages in themselves": by_hand(CATALOG, b"<</Type/Pages/Kids[2 0 R 2 0 R]/Count 100>>"),
         "a parent in its child": by_hand(
             CATALOG, PAGES, b"<</Type/Pages/Kids[2 0 R]/Parent 2 0 R/Count 9>>"
@@ -240,10 +244,10 @@ def hostile() -> dict[str, bytes]:
         "a font in itself": page(TEXT, last=b"<</Type/Font/Subtype/Type0/DescendantFonts[5 0 R]/ToUnicode 5 0 R>>"),
         "an unknown filter": page(TEXT, b"/Filter/Unknown"),
         "a filter a thousand times": page(TEXT, b"/Filter[" + b"/FlateDecode" * 1000 + b"]"),
-        "a script": by_hand(script, PAGES, described, stream(TEXT), FONT),
+        "a script": by_hand(script, PAGES, DESCRIBED, stream(TEXT), FONT),
         "a file of the machine": by_hand(
             b"<</Type/Catalog/Pages 2 0 R/OpenAction<</S/Launch/F(/bin/sh)>>>>",
-            PAGES, described, b"<</Length 0/F(/etc/passwd)>>stream\nendstream", FONT,
+            PAGES, DESCRIBED, b"<</Length 0/F(/etc/passwd)>>stream\nendstream", FONT,
         ),
         "huge numbers": page(b"BT /F 99999999999999999999 Tf 1e300 -1e300 Td (Hello) Tj ET"),
         "an empty box": page(TEXT).replace(b"[0 0 600 800]", b"[0 0 0 0]"),

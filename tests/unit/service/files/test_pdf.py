@@ -10,8 +10,8 @@ from tests.unit.service.files.pdfs import (
     REPORTS,
     drawn,
     encrypted,
-    hostile,
     lines_of,
+    one_page_100_000_times,
     page,
     scan,
 )
@@ -114,8 +114,9 @@ def test_what_is_no_text_to_translate_stays() -> None:
         (encrypted(), "encrypted; save it without a password"),
         (b"", "no PDF, or is damaged"),
         (b"%PDF-1.7\nabc", "no PDF, or is damaged"),
-        (hostile()["one page 100,000 times"], "more than 2000 pages"),
+        (one_page_100_000_times(), "more than 2000 pages"),
     ],
+    ids=["a scan", "encrypted", "empty", "cut off", "too many pages"],
 )
 def test_what_cannot_be_read_is_refused_with_its_cause(content: bytes, cause: str) -> None:
     with pytest.raises(BrokenFileError, match=cause):

@@ -5,12 +5,21 @@ from typing import Any
 
 import pytest
 
-np = pytest.importorskip("numpy", reason="comes with vLLM")
-torch = pytest.importorskip("torch", reason="comes with vLLM")
+np: Any = None
+torch: Any = None
 pytestmark = [pytest.mark.vllm, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(600)]
 
 BY_VLLM = "sampled by vLLM"
-LOGITS = torch.tensor([[0.0, 3.0, 1.0], [2.0, 0.0, 1.0], [1.0, 1.0, 0.5]])
+LOGITS: Any = None
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tensors() -> None:
+    """Importing torch takes seconds, and most processes collect these tests without running them."""
+    global np, torch, LOGITS
+    np = pytest.importorskip("numpy", reason="comes with vLLM")
+    torch = pytest.importorskip("torch", reason="comes with vLLM")
+    LOGITS = torch.tensor([[0.0, 3.0, 1.0], [2.0, 0.0, 1.0], [1.0, 1.0, 0.5]])
 
 
 @pytest.fixture
