@@ -67,6 +67,7 @@ class TranslateFile:
         name: Of the file; its ending names its kind.
         request: The options; without texts, which the pod reads in the file.
         render: Makes the answer of the `Document`; in the background that of the upload, else that of the result.
+        deliver: Makes the answer that is the translated file itself, which is not kept then; not in the background.
     """
 
     name: str
@@ -74,6 +75,7 @@ class TranslateFile:
     request: TranslationRequest
     render: Callable[[Document], Answer]
     glossary_ids: tuple[str, ...] = ()
+    deliver: Callable[[Document, bytes], Answer] | None = None
 
 
 class Detect(NamedTuple):

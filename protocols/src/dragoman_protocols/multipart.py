@@ -20,8 +20,9 @@ MULTIPART = b"multipart/form-data"
 MAX_PARTS = 100
 FILE_PART = "file"
 """Name of the part that is a file even without a file name: DeepL has a field for that."""
-ATTACHED_PARTS = ("memory", "terms")
-"""Names of the parts with files beside the one to translate: a translation memory and a glossary."""
+ATTACHED_PARTS = ("memory", "terms", "glossary")
+"""Names of the parts with files beside the one to translate: a translation memory, and a glossary, which is Azure's
+`glossary`."""
 MAX_FIELD_BYTES = 4096
 MAX_PARAMETERS = 32
 """Of a header, semicolons in quotes included: reading them costs the square of their number."""
@@ -51,6 +52,7 @@ class Upload:
         content: That part's content.
         memory: Content of the file in the part `memory`, where it was kept.
         terms: The same of the part `terms`.
+        glossary: The same of the parts `glossary`, with a line break between them.
         positions: Of each field's values in the body: where their bytes begin and end, in one piece or more.
     """
 
@@ -60,6 +62,7 @@ class Upload:
     content: bytes = b""
     memory: bytes = b""
     terms: bytes = b""
+    glossary: bytes = b""
     positions: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict, compare=False)
 
 
@@ -154,8 +157,10 @@ class MultipartReader:
         if self._error is not None:
             raise MalformedRequestError(self._error)
         sample = _text(self._sample) if self._sample else ""
-        memory, terms = (bytes(self._attached[name]) for name in ATTACHED_PARTS)
-        return Upload(self.fields, sample, self._file_name, bytes(self._file), memory, terms, self._positions)
+        attached = {name: bytes(content) for name, content in self._attached.items()}
+        return Upload(
+            self.fields, sample, self._file_name, bytes(self._file), **attached, positions=self._positions
+        )
 
     def _parser_for(self, content_type: bytes | None) -> MultipartParser | None:
         if content_type is not None and content_type.count(b";") > MAX_PARAMETERS:
@@ -219,6 +224,8 @@ class MultipartReader:
             return
         if name in self._attached:
             self._target = self._attached[name] if self._keep_file else None
+            if self._attached[name]:
+                self._attached[name] += b"\n"
             return
         if self._keep_file and self._file_name is None:
             self._file_name, self._target = file_name, self._file

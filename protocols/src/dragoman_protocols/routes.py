@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from dragoman_contract.http import TRANSLATE_PATH
-from dragoman_protocols import browser_extensions, crowdin, google, native, native_documents
+from dragoman_protocols import browser_extensions, crowdin, google, google_v3, native, native_documents
 from dragoman_protocols.azure import api as azure
 from dragoman_protocols.deepl import api as deepl
 from dragoman_protocols.endpoints import Api, Endpoint, Kind
@@ -33,6 +33,7 @@ ENDPOINTS = (
     *libretranslate.ENDPOINTS,
     *deepl.ENDPOINTS,
     *google.ENDPOINTS,
+    *google_v3.ENDPOINTS,
     *openai.ENDPOINTS,
     *browser_extensions.ENDPOINTS,
     *crowdin.ENDPOINTS,

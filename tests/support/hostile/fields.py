@@ -281,6 +281,15 @@ def _google() -> Iterator[Field]:
     yield from _query(api, "GET", path, example, "format model")
     yield from _json(api, "POST", f"{path}/detect", {"q": "Hello"}, variants={"q in a list": {"q": [HERE]}})
     yield from _query(api, "GET", f"{path}/languages", {"target": "de"})
+    parent = "/v3/projects/any/locations/any"
+    v3 = {"contents": ["Hello"], "sourceLanguageCode": "en", "targetLanguageCode": "de"}
+    variants = {
+        "contents": {"contents": [HERE]},
+        "contents as text": {"contents": [HERE], "mimeType": "text/plain"},
+        "glossary": {"glossaryConfig": {"glossary": HERE}},
+    }
+    yield from _json(api, "POST", f"{parent}:translateText", v3, "mimeType model", variants)
+    yield from _json(api, "POST", f"{parent}:detectLanguage", {"content": "Hello"})
 
 
 def _browser_extensions() -> Iterator[Field]:

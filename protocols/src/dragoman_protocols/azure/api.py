@@ -1,4 +1,4 @@
-"""Azure AI Translator: `/translate`, `/detect` and `/languages` with an `api-version`, 3.0 or 2026-06-06.
+"""Azure AI Translator: `/translate`, `/detect` and `/languages` with an `api-version`, 3.0 or 2026-06-06; documents.
 
 Sources: https://learn.microsoft.com/azure/ai-services/translator/text-translation/reference/v3/translate and
 the client azure-ai-translation-text, 1.0.1 and 2.0.0.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dragoman_contract.http import TRANSLATE_PATH
 from dragoman_protocols import errors
-from dragoman_protocols.azure import types
+from dragoman_protocols.azure import documents, types
 from dragoman_protocols.azure.head import (
     KEY_HEADER,
     VERSION_PREFIX,
@@ -22,6 +22,9 @@ from dragoman_protocols.bodies import JSON_TYPE
 from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation
 from dragoman_protocols.errors import ErrorTable, RequestError
 from dragoman_protocols.messages import Answer, Request, error_answer
+from dragoman_protocols.multipart import MULTIPART
+
+DOCUMENT_PATH = "/translator/document:translate"
 
 ERRORS: ErrorTable[int] = ErrorTable(
     {
@@ -61,11 +64,11 @@ class Azure(Api):
     key_place = "in the header `Ocp-Apim-Subscription-Key: KEY`"
 
     def claims(self, request: Request) -> bool:
-        """Whether it has the version or the key of Azure's clients."""
+        """Whether it has the version or the key of Azure's clients, or a path that no other API has."""
         query = request.query
         if query and (query.startswith(VERSION_PREFIX) or b"&" + VERSION_PREFIX in query):
             return True
-        return request.header(KEY_HEADER) is not None
+        return request.header(KEY_HEADER) is not None or request.path.startswith(DOCUMENT_PATH)
 
     def error(self, error: RequestError, request: Request) -> Answer:
         """`{"error": {"code", "message"}}` with a number of six digits."""
@@ -87,6 +90,19 @@ ENDPOINTS = (
             "Translate texts into one or several languages.",
             {JSON_TYPE: types.Items | types.Inputs},
             types.TranslateQuery,
+            query_beside_body=True,
+        ),
+    ),
+    Endpoint(
+        API,
+        Kind.FILE,
+        DOCUMENT_PATH,
+        frozenset({"POST"}),
+        reading=documents.READING,
+        operation=Operation(
+            "Translate a document; the response is the translated one.",
+            {MULTIPART.decode(): types.DocumentForm},
+            types.DocumentQuery,
             query_beside_body=True,
         ),
     ),

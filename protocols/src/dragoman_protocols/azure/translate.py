@@ -252,14 +252,24 @@ def _needs(groups: Iterable[Group], offer: Offer) -> tuple[Need, ...]:
 
 
 def _source(code: Code | None, offer: Offer) -> str | None:
-    return None if code is None else _tag(code, offer.listed_sources, 400035)
+    return None if code is None else tag_of(code, offer.listed_sources, 400035)
 
 
 def _target(code: Code, offer: Offer) -> str:
-    return _tag(code, offer.listed_targets, 400036)
+    return tag_of(code, offer.listed_targets, 400036)
 
 
-def _tag(code: Code, listed: frozenset[str], number: int) -> str:
+def tag_of(code: Code, listed: frozenset[str], number: int) -> str:
+    """The tag of a code.
+
+    Args:
+        code: As the client sent it.
+        listed: Tags that are served, in lower case.
+        number: Of the error.
+
+    Raises:
+        AzureError: The code is no language.
+    """
     language, script = code
     if script and script.lower() not in language.lower().split("-"):
         language = f"{language}-{script}"

@@ -140,3 +140,25 @@ class Inputs(InputsLanguages):
     """The body of version 2026-06-06."""
 
     inputs: Annotated[list[Input], Meta(min_length=1)]
+
+
+class DocumentQuery(Struct):
+    """The parameters of the translation of a document; `category` and `allowFallback` are ignored."""
+
+    targetLanguage: Annotated[str, Meta(min_length=1, description="language to translate into")]
+    api_version: Annotated[str, Meta(description="marks Azure's API; any")] = field(
+        name="api-version", default=""
+    )
+    sourceLanguage: Annotated[str, Meta(description="the document's language; default: detected")] = ""
+
+
+class DocumentForm(Struct):
+    """The form of the translation of a document."""
+
+    document: Annotated[
+        str, Meta(description="the document, with its name", extra_json_schema={"format": "binary"})
+    ]
+    glossary: Annotated[
+        list[Annotated[str, Meta(extra_json_schema={"format": "binary"})]],
+        Meta(description="terms in CSV or TSV: source, target"),
+    ] = []

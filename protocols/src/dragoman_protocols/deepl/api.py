@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
-from dragoman_protocols.deepl import codes, documents, glossary_handlers, translate, types
+from dragoman_protocols.deepl import codes, documents, glossary_handlers, languages, translate, types
 from dragoman_protocols.deepl.errors import API
 from dragoman_protocols.deepl.fields import bounded_fields
 from dragoman_protocols.endpoints import Endpoint, Handler, Kind, Operation, json_or_form
@@ -78,6 +78,21 @@ ENDPOINTS = (
         _BOTH,
         respond_languages,
         Operation("List the source languages or the target languages.", query=types.LanguagesShape),
+    ),
+    _information(
+        "/v3/languages",
+        _GET,
+        languages.respond_languages,
+        Operation(
+            "List the languages of a resource, with the features that are supported for them.",
+            query=types.ResourceShape,
+        ),
+    ),
+    _information(
+        "/v3/languages/resources",
+        _GET,
+        languages.respond_resources,
+        Operation("List the resources, with their features."),
     ),
     _information(
         "/v2/usage",

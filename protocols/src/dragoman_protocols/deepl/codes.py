@@ -109,17 +109,31 @@ def glossary_language(code: str) -> str:
     return known
 
 
+def primary_code(tag: str) -> str:
+    """The language of a tag without regions and scripts, in lower case: `nb` for `no`."""
+    return source_code(tag).lower()
+
+
+def source_tags(offer: Offer) -> set[str]:
+    """What is listed as sources: languages without regions and scripts."""
+    return {primary_code(tag) for tag in offer.sources}
+
+
+def target_tags(offer: Offer) -> set[str]:
+    """What is listed as targets, by the names that DeepL's clients use."""
+    return {variant for tag in offer.all_targets for variant in VARIANTS.get(tag, (tag,))}
+
+
 def sources(offer: Offer) -> list[dict[str, Any]]:
     """What `/v2/languages` lists as sources."""
-    return [_listed(code, code) for code in sorted({language(tag).code for tag in offer.sources})]
+    return [_listed(tag) for tag in sorted(source_tags(offer))]
 
 
 def targets(offer: Offer) -> list[dict[str, Any]]:
     """What `/v2/languages` lists as targets."""
-    tags = (variant for tag in offer.all_targets for variant in VARIANTS.get(tag, (tag,)))
     return [
-        {**_listed(tag, tag), "supports_formality": has_formality(tag)}
-        for tag in sorted(set(tags), key=str.lower)
+        {**_listed(tag), "supports_formality": has_formality(tag)}
+        for tag in sorted(target_tags(offer), key=str.lower)
     ]
 
 
@@ -140,5 +154,5 @@ def _canonical(code: str, field: str) -> str:
         raise unsupported(field) from None
 
 
-def _listed(code: str, tag: str) -> dict[str, Any]:
-    return {"language": CODES.get(code, code.upper()), "name": language(tag).english}
+def _listed(tag: str) -> dict[str, Any]:
+    return {"language": CODES.get(tag, tag.upper()), "name": language(tag).english}

@@ -52,6 +52,15 @@ class LanguagesShape(Struct):
     ] = None
 
 
+class ResourceShape(Struct):
+    """The query of `/v3/languages`."""
+
+    resource: Annotated[
+        str, Meta(description="translate_text, translate_document or glossary; for others: none")
+    ]
+    include: Annotated[list[str], Meta(description="beta, external: without effect")] = []
+
+
 class PairShape(Struct):
     """The query that names a dictionary."""
 

@@ -68,11 +68,18 @@ class FileWork(BackgroundWork):
 
     async def answer(self, translator: Translator) -> Answer:
         """Translate the file, and answer its document, which charges for it."""
+        if self.call.deliver is not None:
+            return self.call.deliver(self.document, await self._translated(translator))
         await self.translate(translator)
         return self.call.render(self.document)
 
     async def translate(self, translator: Translator) -> None:
         """Translate the file, and keep it."""
+        content = await self._translated(translator)
+        self.store.done(self.document, content)
+
+    async def _translated(self, translator: Translator) -> bytes:
+        """The translated file; the document has its findings."""
         document, call = self.document, self.call
         document.state, document.started_s = State.TRANSLATING, time.monotonic()
         results = [] if self.request is None else await translator.translate(self.request)
@@ -88,7 +95,7 @@ class FileWork(BackgroundWork):
         if not any(map(has_letters, self.parsed.words)):
             findings[NOTHING_TO_TRANSLATE] = 1
         document.findings = dict(sorted(findings.items()))
-        self.store.done(document, content)
+        return content
 
 
 def request_for(
