@@ -4,8 +4,11 @@
 
 DIR has a checkpoint of `dragoman_bench.checkpoint`, whose translations are known. The parts are:
 
-- greedy: the shortcut for greedy sampling
 - delay: the measured delay by a prefill, instead of the lowest one, in the decision how long a request waits
+- gate: prefill batching
+- slots: the shortcut for slots in the KV cache
+- coalescing: output coalescing, for requests that begin while it is on
+- statistics: statistics of the scheduler at intervals, instead of at each step
 
 A pair is some steps with a part and some without, in random order. The other part is on. All is measured in one engine,
 because the speed of the CPU differs by more between two of them.
@@ -38,7 +41,7 @@ from dragoman_tune.requests import Answer, SampleRequest
 from dragoman_tune.server import Server, settled
 
 START_S = 240.0
-PARTS = ("greedy", "delay")
+PARTS = ("delay", "gate", "slots", "coalescing", "statistics")
 BLOCK_STEPS = 160
 SKIPPED_STEPS = 40
 """Of a block: requests that were held under the other setting have started by then."""
@@ -101,15 +104,13 @@ def serve(path: Path) -> None:
 
 
 def switch(blocks: Blocks) -> None:
-    """Have the scheduler, the sampler and the measurement of the delay follow `blocks`."""
-    from vllm.v1.worker.gpu.sample.sampler import Sampler
-
-    from dragoman_service.engine.vllm import scheduler
-    from dragoman_service.engine.vllm.greedy import GreedySampler
-    from dragoman_service.engine.vllm.prefill_batching import MIN_STEPS, PrefillDelay
+    """Have the scheduler and the measurement of the delay follow `blocks`."""
+    from dragoman_service.engine.vllm import open_blocks, scheduler
+    from dragoman_service.engine.vllm.prefill_batching import MIN_STEPS, PrefillDelay, PrefillGate
 
     schedule, steps = scheduler._Gated.schedule, vars(PrefillDelay)["steps"].fget
-    sample, write = GreedySampler.__call__, GreedySampler.apply_staged_writes
+    holds, has_open_block = PrefillGate.holds, open_blocks.has_open_block
+    is_bufferable, make_stats = scheduler._Coalescing._is_bufferable, scheduler._Coalescing.make_stats
 
     def counted(self: Any, *args: Any, **more: Any) -> Any:
         blocks.begin_step(len(self.running))
@@ -118,17 +119,28 @@ def switch(blocks: Blocks) -> None:
     def delay(self: Any) -> float:
         return float(steps(self)) if blocks.on["delay"] else MIN_STEPS
 
-    def call(self: Any, *args: Any) -> Any:
-        return (sample if blocks.on["greedy"] else Sampler.__call__)(self, *args)
+    def gate(self: Any, *args: Any) -> bool:
+        held = holds(self, *args)
+        return held and blocks.on["gate"]
 
-    def apply(self: Any) -> None:
-        (write if blocks.on["greedy"] else Sampler.apply_staged_writes)(self)
+    def slots(*args: int) -> bool:
+        return blocks.on["slots"] and has_open_block(*args)
+
+    def coalescing(self: Any, request_id: str) -> bool:
+        return blocks.on["coalescing"] and is_bufferable(self, request_id)
+
+    def statistics_of(self: Any, *args: Any, **more: Any) -> Any:
+        if not blocks.on["statistics"]:
+            self._statistics_due_s = 0.0
+        return make_stats(self, *args, **more)
 
     for owner, name, replacement in (
         (scheduler._Gated, "schedule", counted),
+        (PrefillGate, "holds", gate),
+        (open_blocks, "has_open_block", slots),
+        (scheduler._Coalescing, "_is_bufferable", coalescing),
+        (scheduler._Coalescing, "make_stats", statistics_of),
         (PrefillDelay, "steps", property(delay)),
-        (GreedySampler, "__call__", call),
-        (GreedySampler, "apply_staged_writes", apply),
     ):
         setattr(owner, name, replacement)
 
@@ -213,7 +225,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--in-flight", default="25:90,128:90,512:90", help="requests : seconds, …")
+    parser.add_argument("--in-flight", default="25:240,128:240,512:240", help="requests : seconds, …")
     parser.add_argument("--memory", type=float, default=0.5, help="share of the GPU's memory (0.5)")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)

@@ -210,6 +210,16 @@ PEERS = (
         completions=True,
         ready_path="/health",
     ),
+    *(
+        Arm(
+            f"vllm-serve-tuned-{servers}",
+            f"vllm serve, with the pod's CUDA graphs and {servers} API servers",
+            _vllm_serve(**LARGE, cudagraph_capture_sizes=GRAPH_SIZES, api_server_count=servers),
+            completions=True,
+            ready_path="/health",
+        )
+        for servers in (2, 4)
+    ),
     Arm("async-llm", "AsyncLLM in FastAPI", _module(ASYNC, **LARGE)),
 )
 """What the pod is compared with."""

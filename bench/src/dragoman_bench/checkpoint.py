@@ -44,6 +44,7 @@ SHAPES = MappingProxyType(
         "tiny": Shape(4, 256, 768, 4, 4, 64, 4096),
         "qwen3-1.7b": Shape(28, 2048, 6144, 16, 8, 128, 151_936),
         "qwen3-4b": Shape(36, 2560, 9728, 32, 8, 128, 151_936),
+        "qwen3-8b": Shape(36, 4096, 12_288, 32, 8, 128, 151_936),
     }
 )
 """By the name that `--shape` takes; `tiny` has the demo model's dimensions.

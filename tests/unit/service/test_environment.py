@@ -70,12 +70,3 @@ def test_vllm_s_own_spans_go_where_the_pod_s_go(make_settings: MakeSettings) -> 
     assert added["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"] == "http/protobuf"
     assert added["OTEL_SERVICE_NAME"] == "x"
     assert not [name for name in environment(make_settings(), REPORT, 4, {}) if name.startswith("OTEL")]
-
-
-def test_a_gpu_pod_loads_compiled_code_without_its_graphs(make_settings: MakeSettings) -> None:
-    name = "VLLM_USE_MEGA_AOT_ARTIFACT"
-    assert environment(make_settings(device="cuda"), REPORT, 4, {})[name] == "1"
-    assert name not in environment(
-        make_settings(device="cuda"), REPORT, 4, {"VLLM_DISABLE_COMPILE_CACHE": "1"}
-    )
-    assert name not in environment(make_settings(device="cpu"), REPORT, 4, {})

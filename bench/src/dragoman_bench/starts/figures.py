@@ -26,7 +26,7 @@ LOGGED = {
     "graphs_s": re.compile(r"Graph capturing finished in ([\d.]+) s"),
     "engine_s": re.compile(r"init engine \([^)]*\) took ([\d.]+) s"),
 }
-"""Seconds that vLLM 0.26 to 0.32 logs; what a release does not log is left out."""
+"""Seconds that vLLM 0.32 logs; what a release does not log is left out."""
 
 PLAN_APPLIED = "Applying persisted startup plan"
 

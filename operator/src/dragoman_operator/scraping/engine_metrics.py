@@ -2,7 +2,7 @@
 
 A missing metric is None, never zero. A page without running or waiting requests is an error.
 
-Source: https://docs.vllm.ai/en/latest/usage/metrics/ and vllm/v1/metrics/loggers.py of vLLM 0.26 to 0.32
+Source: https://docs.vllm.ai/en/latest/usage/metrics/ and vllm/v1/metrics/loggers.py of vLLM 0.32
 """
 
 from __future__ import annotations

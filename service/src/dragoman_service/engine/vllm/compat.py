@@ -40,7 +40,7 @@ class Reach:
     Args:
         name: As in the metric and in docs/reference/engine-pod.md.
         uses: Names by where they are, a module of vLLM or `module:object`, separated by blanks: attributes, fields,
-            keys of a mapping, or what a class sets in its constructor; `a|b` is either.
+            keys of a mapping, or what a class sets in its constructor.
         required: Whether the pod cannot do without it.
     """
 
@@ -65,7 +65,7 @@ def check() -> frozenset[str]:
         if missing and reach.required:
             raise StartError(
                 f"this release of vLLM ({release()}) lacks {', '.join(missing)} ({reach.name}), which dragoman "
-                "needs: use an image with a release from 0.26 to 0.32"
+                "needs: use an image with release 0.32 or 0.33"
             )
         if missing:
             log.warning("vLLM %s lacks %s: without %s", release(), ", ".join(missing), reach.name)
@@ -84,8 +84,7 @@ def missing_of(reach: Reach) -> list[str]:
         except (ImportError, AttributeError) as error:
             missing.append(str(error))
             continue
-        absent = [name for name in names.split() if not any(_has(owner, each) for each in name.split("|"))]
-        missing += [f"{path or module}.{name}" for name in absent]
+        missing += [f"{path or module}.{name}" for name in names.split() if not _has(owner, name)]
     return missing
 
 
@@ -187,12 +186,8 @@ REACHES = (
         {"v1.engine.async_llm:AsyncLLM": "collective_rpc", "config:ParallelConfig": "worker_cls"},
     ),
     Reach("output_handler", {"v1.engine.async_llm:AsyncLLM": "output_handler"}),
-    Reach(
-        "kv_cache_size",
-        {"config:CacheConfig": "kv_cache_size_tokens|num_gpu_blocks kv_cache_size_tokens|block_size"},
-    ),
+    Reach("kv_cache_size", {"config:CacheConfig": "kv_cache_size_tokens"}),
     Reach("overload_error", {"exceptions:GracefulHTTPError": "http_status"}),
-    Reach("sampling_kernel", {"v1.sample.ops.topk_topp_triton": "_topk_topp_kernel"}),
     Reach("shared_sampling_params", {"sampling_params:SamplingParams": "skip_clone"}),
     Reach("repetition_detection", {"sampling_params": "RepetitionDetectionParams"}),
     Reach(

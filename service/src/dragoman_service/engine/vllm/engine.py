@@ -1,6 +1,6 @@
 """vLLM's AsyncLLM behind the engine protocol.
 
-Written for vLLM 0.26 to 0.32. Source: https://docs.vllm.ai/en/latest/api/vllm/v1/engine/async_llm/
+Written for vLLM 0.32 and 0.33. Source: https://docs.vllm.ai/en/latest/api/vllm/v1/engine/async_llm/
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -48,6 +49,12 @@ disk or network, which takes longer and can fail."""
 
 TRIAL = Prompt("a", "a", Framing.RAW)
 
+FEW_SEQUENCES = 64
+"""vLLM's kernels for `top_k` and `top_p` have a variant for up to so many sequences of a step, and one for more.
+
+Source: `_SPLIT_MAX_BATCH` in `vllm/v1/sample/ops/topk_topp_triton.py`
+"""
+
 
 class AsyncLLMEngine:
     """The protocol of `engine.protocol.Engine`, by vLLM, whose tokenizer is checked against `framing`.
@@ -59,6 +66,7 @@ class AsyncLLMEngine:
         self, settings: Settings, framing: Framing, cache_settled: Callable[[], None] = lambda: None
     ) -> None:
         self._framing = framing
+        self._device = settings.device
         self._runtime = Runtime(settings, framing, self._stepped, cache_settled)
         self._tokens: ModelTokenizer
         self._max_model_len = 0
@@ -190,16 +198,21 @@ class AsyncLLMEngine:
         Raises:
             StartError: vLLM reported no step, on which the stall detector depends.
         """
-        async with aclosing(self.generate(TRIAL, Decoding(max_tokens=1), "trial")) as chunks:
-            async for _ in chunks:
-                pass
+
+        async def generated(decoding: Decoding, number: int) -> None:
+            async with aclosing(self.generate(TRIAL, decoding, f"trial-{number}")) as chunks:
+                async for _ in chunks:
+                    pass
+
+        for batch in trials(self._device, self._capacity.sequences):
+            await asyncio.gather(*(generated(decoding, number) for number, decoding in enumerate(batch)))
         try:
             async with asyncio.timeout(STEP_REPORTED_S):
                 await self._has_stepped.wait()
         except TimeoutError:
             raise StartError(
                 "this release of vLLM does not report its steps (StatLoggerBase.record), which dragoman needs: use an "
-                "image with a release from 0.26 to 0.32"
+                "image with release 0.32 or 0.33"
             ) from None
 
     async def _capture_graphs(self) -> None:
@@ -228,12 +241,29 @@ class AsyncLLMEngine:
         self._stall_detector.step()
 
 
+def trials(device: str, sequences: int) -> list[list[Decoding]]:
+    """Generations before the first request, those of a list at once.
+
+    On a GPU, vLLM compiles its kernels for `top_k` and `top_p` in the first step that samples: with vLLM 0.32 on an
+    H200, all requests of the pod wait for about 2 s. Segments that fail a check are sampled.
+
+    Args:
+        device: cuda or cpu.
+        sequences: Maximum number that run at once.
+    """
+    greedy = Decoding(max_tokens=1)
+    if device != "cuda":
+        return [[greedy]]
+    sampled = replace(greedy, temperature=0.5, top_p=0.9, top_k=50)
+    # Where all sequences of a step are sampled, vLLM may use FlashInfer instead.
+    return [[greedy], [greedy, sampled], [greedy, *[sampled] * min(sequences, 2 * FEW_SEQUENCES)]]
+
+
 def _capacity(config: Any) -> Capacity:
     """What vLLM runs at once: its sequences, and no more tokens than its KV cache holds."""
     sequences = config.scheduler_config.max_num_seqs
     cache = config.cache_config
-    # The first is right for every kind of attention; releases before it have the second.
-    cached = getattr(cache, "kv_cache_size_tokens", None) or (cache.num_gpu_blocks or 0) * cache.block_size
+    cached = getattr(cache, "kv_cache_size_tokens", None)
     longest = sequences * config.model_config.max_model_len
     return Capacity(sequences, min(cached, longest) if cached else longest)
 

@@ -1,6 +1,6 @@
-"""vLLM's GPU worker, with a shortcut in the sampler, and with most of its CUDA graphs captured after the pod is ready.
+"""vLLM's GPU worker, with most of its CUDA graphs captured after the pod is ready.
 
-This module is loaded in vLLM's engine process. Tested with vLLM 0.26.
+This module is loaded in vLLM's engine process. Tested with vLLM 0.32.
 
 Source: `vllm/v1/worker/gpu_worker.py`
 """
@@ -23,25 +23,13 @@ memory for a step dies."""
 
 
 class GPUWorker(Worker):  # type: ignore[misc]
-    """Has `GreedySampler`, and defers graphs if the size of the KV cache is given or known from an earlier start.
+    """Defers graphs if the size of the KV cache is given or known from an earlier start.
 
     Otherwise vLLM measures the memory of the graphs in this start, for the next ones: then all of them are captured.
-    With several GPUs it does neither, because this was not tested.
+    With several GPUs it defers none, because this was not tested.
     """
 
     _deferred: DeferredGraphs | None = None
-
-    def load_model(self, *args: Any, **more: Any) -> None:
-        """Load the weights, and make the sampler."""
-        if not self.use_v2_model_runner or not _has_one_gpu(self):
-            super().load_model(*args, **more)
-            return
-        from vllm.v1.worker.gpu import model_runner
-
-        from dragoman_service.engine.vllm.greedy import GreedySampler
-
-        with patch.object(model_runner, "Sampler", GreedySampler):
-            super().load_model(*args, **more)
 
     def compile_or_warm_up_model(self) -> Any:
         """Compile, capture graphs and warm up."""

@@ -4,7 +4,7 @@ vLLM captures a graph for each of about 75 numbers of tokens before it is ready.
 padded to the next one that has, as vLLM does between two sizes.
 
 vLLM's engine process captures the graphs. The pod's process decides when (`capture_rest`): while the engine is idle,
-else at intervals. Tested with vLLM 0.26.
+else at intervals. Tested with vLLM 0.32.
 
 Source: `vllm/v1/worker/gpu/cudagraph_utils.py`
 """

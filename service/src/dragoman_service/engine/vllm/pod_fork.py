@@ -42,7 +42,7 @@ GPU_WORKER = (
     "vllm.v1.attention.backends.flash_attn",
     *MODEL,
 )
-"""What the engine process imports later. None of it initializes CUDA (seen with vLLM 0.26)."""
+"""What the engine process imports later. None of it initializes CUDA (seen with vLLM 0.32)."""
 
 
 def preload() -> None:

@@ -52,17 +52,12 @@ TOKENIZER_ARGUMENTS = (
 """Engine arguments with which vLLM loads a tokenizer in its own way."""
 
 
-COMPILE_SWITCHES = frozenset(
-    ("VLLM_USE_AOT_COMPILE", "VLLM_USE_STANDALONE_COMPILE", "VLLM_DISABLE_COMPILE_CACHE")
-)
-"""Environment variables that turn off what `VLLM_USE_MEGA_AOT_ARTIFACT` requires."""
-
 AUTO = "auto"
 """vLLM's default of `load_format`."""
 
 VLLM_WORKER = "vllm.v1.worker.gpu_worker.Worker"
 OUR_WORKER = "dragoman_service.engine.vllm.gpu_worker.GPUWorker"
-WORKER_RELEASES = ("0.26.",)
+WORKER_RELEASES = ("0.32.",)
 """Releases with which our worker was tested on a GPU."""
 
 
@@ -387,10 +382,6 @@ def environment(
         # A container's user may have no name and no home; torch reads the name, caches are in the home.
         wanted["USER"] = "dragoman"
         wanted["XDG_CACHE_HOME"] = str(settings.cache_dir)
-    if settings.device != "cpu" and COMPILE_SWITCHES.isdisjoint(given):
-        # Compiled code is loaded without the graphs that it was compiled from: 0.3 s instead of 3.7 s on an H200.
-        # vLLM's default from torch 2.12.
-        wanted["VLLM_USE_MEGA_AOT_ARTIFACT"] = "1"
     if settings.device == "cpu":
         # By itself, vLLM binds every pod of a machine to the same first cores.
         wanted["VLLM_CPU_OMP_THREADS_BIND"] = "nobind"

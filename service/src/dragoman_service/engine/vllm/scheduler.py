@@ -4,7 +4,7 @@ vLLM's engine process sends its API process each token of each request, which th
 non-streaming requests that is most of the traffic between the two: at 512 sequences some 30,000 outputs a second. It
 also sends statistics after each step, several hundred times a second.
 
-This module is loaded in vLLM's engine process. Written for vLLM 0.26 to 0.32.
+This module is loaded in vLLM's engine process. Written for vLLM 0.32 and 0.33.
 
 Source: `Scheduler.schedule` and `update_from_output`,
 https://docs.vllm.ai/en/latest/api/vllm/v1/core/sched/scheduler/

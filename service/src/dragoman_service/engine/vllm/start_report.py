@@ -32,7 +32,7 @@ PHASE_MARKS = (
     ("Available KV cache memory", Phase.WARMING_UP),
     ("init engine (profile", Phase.WARMING_UP),
 )
-"""Words that vLLM 0.26 to 0.32 logs, and the phase that they open. Where a release changes them, the phase
+"""Words that vLLM 0.32 logs, and the phase that they open. Where a release changes them, the phase
 only comes later or not at all."""
 
 FAILURE_MARKS = ("EngineCore failed to start", "EngineCore encountered a fatal error", "WorkerProc")

@@ -21,7 +21,7 @@ def test_vllm_s_own_worker_has_a_successor() -> None:
     from vllm.utils.import_utils import resolve_obj_by_qualname
 
     config = with_worker(VLLM_WORKER)
-    assert _replace_worker(config, "0.26.0")
+    assert _replace_worker(config, "0.32.0")
     found = resolve_obj_by_qualname(config.parallel_config.worker_cls)
     assert issubclass(found, resolve_obj_by_qualname(VLLM_WORKER))
     assert callable(found.capture_next_graphs)
@@ -29,13 +29,13 @@ def test_vllm_s_own_worker_has_a_successor() -> None:
 
 def test_another_worker_is_left_alone() -> None:
     config = with_worker("vllm.v1.worker.cpu_worker.CPUWorker")
-    assert not _replace_worker(config, "0.26.0")
+    assert not _replace_worker(config, "0.32.0")
     assert config.parallel_config.worker_cls != OUR_WORKER
 
 
 def test_releases_without_a_test_on_a_gpu_capture_all_graphs_before_the_pod_is_ready() -> None:
     config = with_worker(VLLM_WORKER)
-    assert not _replace_worker(config, "0.32.0")
+    assert not _replace_worker(config, "0.33.0")
     assert config.parallel_config.worker_cls == VLLM_WORKER
     assert compat.FALLBACK.labels(compat.GPU_WORKER)._value.get() == 1
     compat.FALLBACK.clear()

@@ -5,7 +5,7 @@ import pytest
 
 from dragoman_protocols.errors import GenerationError
 from dragoman_service.engine.protocol import Chunk, Finish
-from dragoman_service.engine.vllm.engine import chunk
+from dragoman_service.engine.vllm.engine import FEW_SEQUENCES, chunk, trials
 
 WORDS = {1: "Die", 2: " Katze", 3: " schl", 4: "\ufffd", 9: "</s>"}
 
@@ -38,3 +38,18 @@ def test_an_output_that_was_cut_keeps_its_last_token_but_no_half_character(finis
 def test_an_output_that_was_aborted_is_no_answer() -> None:
     with pytest.raises(GenerationError, match="the engine ended the generation: abort"):
         chunk(output("", [], "abort"), 7, decode)
+
+
+def test_before_the_first_request_a_gpu_samples_beside_greedy_sequences_in_small_and_in_large_steps() -> None:
+    alone, few, many = trials("cuda", 512)
+    assert [decoding.temperature for decoding in alone] == [0.0]
+    for batch in (few, many):
+        assert batch[0].temperature == 0.0
+        assert all(each.temperature and each.top_k and each.top_p < 1 for each in batch[1:])
+    assert len(few) <= FEW_SEQUENCES < len(many) <= 512
+    assert len(trials("cuda", 8)[-1]) == 9
+
+
+def test_before_the_first_request_a_cpu_generates_once() -> None:
+    (batch,) = trials("cpu", 512)
+    assert len(batch) == 1
