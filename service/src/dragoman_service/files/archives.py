@@ -61,7 +61,8 @@ class Archive:
             raise BrokenFileError(
                 f"the file has {len(entries)} parts; at most {MAX_ENTRIES} are read, split it"
             )
-        if sum(entry.file_size for entry in entries) > MAX_UNPACKED_BYTES:
+        self.unpacked_bytes = sum(entry.file_size for entry in entries)
+        if self.unpacked_bytes > MAX_UNPACKED_BYTES:
             raise BrokenFileError(f"the file unpacks to more than {MAX_UNPACKED_BYTES} bytes; split it")
         # Some programs write backslashes. A name is written as the format has it.
         self._entries = {entry.filename.replace("\\", "/"): entry for entry in entries}

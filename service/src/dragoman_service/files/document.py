@@ -11,6 +11,12 @@ from dragoman_service.text.markup import MarkupRules, chunks
 MAX_TEXTS = 50_000
 """Of one file: cells, messages, paragraphs. A reader may stop behind them."""
 
+EMBEDDED = (".docx", ".pptx", ".xlsx")
+"""Kinds of documents within a document of these kinds that are translated."""
+
+MAX_EMBEDDED_BYTES = 4 * 1024 * 1024
+"""Of all documents within a document, unpacked; those beyond it, and within them, are left."""
+
 
 @dataclass(frozen=True)
 class FileDocument:

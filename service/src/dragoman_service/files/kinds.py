@@ -8,7 +8,7 @@ from pathlib import PurePath
 from types import MappingProxyType
 
 from dragoman_protocols.errors import BrokenFileError, UnsupportedFileError
-from dragoman_service.files.document import MAX_TEXTS, FileDocument
+from dragoman_service.files.document import EMBEDDED, MAX_TEXTS, FileDocument
 
 READERS: MappingProxyType[str, str] = MappingProxyType(
     {
@@ -73,6 +73,8 @@ def read(name: str, content: bytes, target_lang: str) -> FileDocument:
     module, _, function = READERS[ending].partition(".")
     reader: Callable[..., FileDocument] = getattr(import_module(f"dragoman_service.files.{module}"), function)
     file = reader(content, target_lang) if ending in NAMES_TARGET else reader(content)
+    if file.left and ending in EMBEDDED:
+        file = import_module("dragoman_service.files.embedded").with_embedded(file, content, target_lang)
     if len(file.texts) > MAX_TEXTS:
         raise BrokenFileError(
             f"the file has more than {MAX_TEXTS} texts; at most {MAX_TEXTS} are translated, split it"

@@ -20,7 +20,7 @@ from typing import Any
 
 from dragoman_protocols.errors import BrokenFileError
 from dragoman_protocols.translation import Format
-from dragoman_service.files.document import FileDocument
+from dragoman_service.files.document import EMBEDDED, MAX_EMBEDDED_BYTES, FileDocument
 from dragoman_service.files.file_process import CPU_S, REFUSALS, TOO_MUCH, Task
 from dragoman_service.files.kinds import read
 
@@ -42,6 +42,9 @@ PDF_BYTES = 4 * 1024 * 1024
 MARKDOWN_FACTOR = 8
 """Markdown takes longer than other files of its size: 128 KB of brackets take 1.3 s."""
 
+EMBEDDED_FACTOR = 16
+"""Documents within documents unpack to about so much; a file with one has a process, as they could unpack to more."""
+
 END_OF_DIRECTORY = b"PK\5\6"
 MAX_DIRECTORY_BYTES = 64 * 1024
 """Of an archive's directory that is read in the event loop: about 1,000 entries, a few milliseconds."""
@@ -61,7 +64,11 @@ def unpacked_bytes(name: str, content: bytes) -> int:
     if directory_bytes > MAX_DIRECTORY_BYTES:
         return MAX_AT_ONCE_BYTES
     with suppress(Exception), zipfile.ZipFile(BytesIO(content)) as archive:
-        return sum(entry.file_size for entry in archive.infolist())
+        within = sum(
+            entry.file_size for entry in archive.infolist() if entry.filename.lower().endswith(EMBEDDED)
+        )
+        more = INLINE_BYTES + min(EMBEDDED_FACTOR * within, MAX_EMBEDDED_BYTES) if within else 0
+        return more + sum(entry.file_size for entry in archive.infolist())
     return len(content)  # It is damaged, which its reader reports.
 
 

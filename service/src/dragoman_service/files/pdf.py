@@ -20,11 +20,13 @@ from dragoman_service.files.word_writer import WordParagraph, word_document
 MAX_PAGES = 2000
 MAX_CHARACTERS = 8 * 1024 * 1024
 
-LINE_FEED = 10
+LINE_FEED, SPACE_CODE = 10, 32
 HYPHENS = frozenset({0x02, 0xFFFE})
 """How PDFium writes a hyphen that it found to be one of a line break."""
 MIN_GAP = 1.0
 """Between two cells of a table, in heights of the line."""
+MIN_BARE_GAP = 0.5
+"""The same, where the file writes no space in it, though it writes spaces between words."""
 MAX_LABEL_CHARS = 6
 BOLD = ("bold", "black", "heavy", "demi")
 
@@ -95,18 +97,25 @@ def pages(content: bytes) -> Iterator[list[Line]]:
 
 def _lines(raw: Any, page: Any) -> Iterator[Line]:
     """The lines of a page in the order in which it draws them."""
+    codes = [raw.FPDFText_GetUnicode(page, index) for index in range(page.count_chars())]
+    bare = {
+        index
+        for index, code in enumerate(codes)
+        if code == SPACE_CODE and raw.FPDFText_IsGenerated(page, index)
+    }
+    if 2 * len(bare) > codes.count(SPACE_CODE):
+        bare = set()  # Typesetters such as TeX move on instead of writing spaces.
     glyphs: list[_Glyph] = []
-    for index in range(page.count_chars()):
-        code = raw.FPDFText_GetUnicode(page, index)
+    for index, code in enumerate(codes):
         if code == LINE_FEED or code in HYPHENS:
             if code in HYPHENS and glyphs:
                 glyphs.append(_Glyph(glyphs[-1].at, "\u2010"))
             yield from _cells(raw, page, glyphs)
             glyphs = []
-        elif code > ord(" ") and code != 0xFFFF and not 0xD800 <= code < 0xE000 and not 0x7F <= code < 0xA0:
+        elif code > SPACE_CODE and code != 0xFFFF and not 0xD800 <= code < 0xE000 and not 0x7F <= code < 0xA0:
             glyphs.append(_Glyph(index, chr(code)))
         elif glyphs and glyphs[-1].at >= 0:
-            glyphs.append(SPACE)
+            glyphs.append(GAP if index in bare else SPACE)
     yield from _cells(raw, page, glyphs)
 
 
@@ -117,7 +126,8 @@ class _Glyph(NamedTuple):
     text: str
 
 
-SPACE = _Glyph(-1, " ")
+SPACE, GAP = _Glyph(-1, " "), _Glyph(-2, " ")
+"""A space that the file writes, and one that PDFium found between two words."""
 
 
 def _cells(raw: Any, page: Any, glyphs: Sequence[_Glyph]) -> Iterator[Line]:
@@ -125,16 +135,17 @@ def _cells(raw: Any, page: Any, glyphs: Sequence[_Glyph]) -> Iterator[Line]:
     cells: list[list[_Glyph]] = [[]]
     right = 0.0
     for place, glyph in enumerate(glyphs):
-        if glyph is SPACE:
+        if glyph.at < 0:
             right = _box(raw, page, glyphs[place - 1].at).right
-        elif place and glyphs[place - 1] is SPACE and not _is_label(cells[-1]):
+        elif place and glyphs[place - 1].at < 0 and not _is_label(cells[-1]):
             box = _box(raw, page, glyph.at)
-            if box.left - right > MIN_GAP * (box.top - box.bottom):
+            min_gap = MIN_BARE_GAP if glyphs[place - 1] is GAP else MIN_GAP
+            if box.left - right > min_gap * (box.top - box.bottom):
                 cells.append([])
         cells[-1].append(glyph)
     for cell in cells:
         text = "".join(glyph.text for glyph in cell).strip()
-        places = [glyph.at for glyph in cell if glyph is not SPACE]
+        places = [glyph.at for glyph in cell if glyph.at >= 0]
         if places:
             first, middle, last = (_box(raw, page, places[at]) for at in (0, len(places) // 2, -1))
             yield Line(

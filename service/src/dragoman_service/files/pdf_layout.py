@@ -32,6 +32,9 @@ REPEATED_PAGES = 2
 MAX_LEVELS = 3
 MAX_RUNNING_CHARS = 200
 
+MIN_BLANK, MAX_BLANK = 0.12, 0.6
+"""Between a superscript and the next word, in heights of a line."""
+
 BULLET = re.compile(r"[•‣▪▫◦●○■□–—➢✓]\s*|(?:\d{1,3}|[a-zA-Z])[.)]\s+")
 SENTENCE_END = re.compile(r"[.!?:;…。！？।۔؟][\"'”’»)\]]*$")
 HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010]$")
@@ -150,7 +153,7 @@ def blocks(pages: Iterable[Sequence[Line]]) -> list[Block]:
     Args:
         pages: Their lines, each with text.
     """
-    every = [list(page) for page in pages]
+    every = [_whole(page) for page in pages]
     usual = _usual_height(line for page in every for line in page)
     running = _Running(every, HEADING * usual)
     found: list[_Paragraph] = []
@@ -172,6 +175,31 @@ def blocks(pages: Iterable[Sequence[Line]]) -> list[Block]:
             current = _Paragraph([line], starts_page=current is None and not margins)
             found.append(current)
     return _described(found, usual)
+
+
+def _whole(page: Iterable[Line]) -> list[Line]:
+    """The lines of a page, each as one, also if a superscript or a subscript divides it."""
+    found: list[Line] = []
+    for line in page:
+        before = found[-1] if found else None
+        if before is None or not _is_beside(before, line):
+            found.append(line)
+            continue
+        blank = " " if line.left - before.right > MIN_BLANK * line.height else ""
+        longer = max(before, line, key=lambda each: len(each.text))
+        text = f"{before.text}{blank}{line.text}"
+        found[-1] = longer._replace(text=text, left=before.left, right=line.right)
+    return found
+
+
+def _is_beside(before: Line, line: Line) -> bool:
+    """Whether a line goes on, at about the same height, where another ends."""
+    if before.is_cell or line.is_cell:
+        return False
+    smaller, larger = sorted((before.height, line.height))
+    top = min(before.bottom + before.height, line.bottom + line.height)
+    overlap = top - max(before.bottom, line.bottom)
+    return overlap > 0.5 * smaller and -0.2 * larger < line.left - before.right < MAX_BLANK * larger
 
 
 def _usual_height(lines: Iterable[Line]) -> float:

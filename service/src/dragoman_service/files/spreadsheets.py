@@ -1,8 +1,7 @@
 """Excel workbooks: texts of cells, comments, drawings, and of sheets what is printed or shown beside cells.
 
-Formulas, numbers, names of sheets, and of columns in tables and pivot tables stay. A formula refers to a table's
-columns by their names, Excel repairs a file in which header cells have others, and a pivot table that is refreshed
-loses fields whose column has another name.
+Formulas, numbers and names of sheets stay. Names of tables' columns are translated with their header cells, which must
+be equal, unless formulas, queries or pivot tables refer to them.
 
 Source: ECMA-376-1:2016, sections 18.3 (sheets), 18.4 (shared strings), 18.5 (tables) and 18.10 (pivot tables).
 """
@@ -10,14 +9,16 @@ Source: ECMA-376-1:2016, sections 18.3 (sheets), 18.4 (shared strings), 18.5 (ta
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from html import escape
 
 from lxml import etree
 
 from dragoman_protocols.errors import BrokenFileError
 from dragoman_service.files.archives import Archive, parsed
 from dragoman_service.files.document import FileDocument
-from dragoman_service.files.line_breaks import CHOICES, HEADER
+from dragoman_service.files.line_breaks import CHOICES, ESCAPES, HEADER
 from dragoman_service.files.office import (
     NO_DOCUMENT,
     SHARED_KINDS,
@@ -41,9 +42,12 @@ RICH = {"sst": "si", "worksheet": "is", "comments": "text", "ThreadedComments": 
 """Elements with text, by the roots of their parts."""
 IN_SHEETS = re.compile(rb"inlineStr|<(?:[\w.-]+:)?(?:headerFooter|dataValidation|filter)[\s>]|\stooltip=")
 """What a sheet with texts of its own has."""
-PIVOTS = (("", "pivotCacheDefinition"),)
-COLUMNS = {"table": "tableColumn", "pivotCacheDefinition": "cacheField"}
-"""Elements that name columns, by the roots of their parts."""
+TABLES, PIVOTS = (("", "table"),), (("", "pivotCacheDefinition"),)
+REFERENCE = re.compile(
+    rb"<(?:[\w.-]+:)?(?:f|formula[12]?|definedName|calculatedColumnFormula|totalsRowFormula)(?:\s[^<>]*)?>[^<]*\["
+)
+"""Of a formula, to a column of a table or to another workbook."""
+MAX_COLUMN_CHARS = 255
 CHOICE = re.compile(r'"[^"]+"')
 """The values that a cell may have, in place of a formula."""
 
@@ -61,18 +65,35 @@ def read_excel(content: bytes, target_lang: str) -> FileDocument:
     archive = Archive(content)
     if not office_parts(archive, (("", "workbook"), ("", "sst"), *SHEETS)):
         raise BrokenFileError(NO_DOCUMENT)
-    columns = _columns(archive)
     parts, left = _parts(archive)
     roots = {name: parsed(part, keep_cdata=True) for name, part in parts.items()}
-    every = ((name, text) for name, root in roots.items() for text in _texts(root))
-    found = ((name, text) for name, text in every if is_language(text.plain) and text.plain not in columns)
+    tables = _tables(archive)
+    kept = _kept_columns(archive, tables.values())
+    every = [(name, text) for name, root in (roots | tables).items() for text in _texts(root)]
+    # The header cell must be equal to the name, which has no formats.
+    kept |= {text.plain for _, text in every if isinstance(text, Paragraph)}.intersection(
+        name for table in tables.values() for name in _names(table)
+    )
+    found = ((name, text) for name, text in every if is_language(text.plain) and text.plain not in kept)
     left += office_parts(archive, PIVOTS)
-    return package_document(content, archive, roots, found, target_lang, left)
+    left += [
+        name
+        for name, table in tables.items()
+        if any(each in kept and is_language(each) for each in _names(table))
+    ]
+    document = package_document(content, archive, roots | tables, found, target_lang, left)
+    return replace(
+        document, rebuild=lambda translations: document.rebuild(_distinct(document, tables, translations))
+    )
 
 
 def _texts(root: etree._Element) -> Iterator[Paragraph | PlainText]:
     """The texts of a part: of cells, comments, drawings."""
     name = etree.QName(root).localname
+    if name == "table":
+        for column in root.iter("{*}tableColumn"):
+            yield from (PlainText(column, key) for key in ("name", "totalsRowLabel") if key in column.attrib)
+        return
     if name not in (*RICH, "chartsheet"):
         yield from texts_in(root)
         return
@@ -111,13 +132,39 @@ def _parts(archive: Archive) -> tuple[dict[str, bytes], list[str]]:
     return parts, left
 
 
-def _columns(archive: Archive) -> frozenset[str]:
-    """Names of the columns of tables and pivot tables."""
-    names = office_parts(archive, [("", kind) for kind in COLUMNS])
+def _tables(archive: Archive) -> dict[str, etree._Element]:
+    names = office_parts(archive, TABLES)
     check_size(archive, names)
-    roots = [parsed(archive.part(name)) for name in names]
-    return frozenset(
-        column.get("name") or ""
-        for root in roots
-        for column in root.iter(f"{{*}}{COLUMNS[etree.QName(root).localname]}")
-    )
+    return {name: parsed(archive.part(name), keep_cdata=True) for name in names}
+
+
+def _names(table: etree._Element) -> list[str]:
+    return [column.get("name") or "" for column in table.iter("{*}tableColumn")]
+
+
+def _kept_columns(archive: Archive, tables: Collection[etree._Element]) -> set[str]:
+    """Names of columns to which something refers."""
+    pivots = office_parts(archive, PIVOTS)
+    check_size(archive, pivots)
+    fields = (field for name in pivots for field in parsed(archive.part(name)).iter("{*}cacheField"))
+    kept = {field.get("name") or "" for field in fields}
+    formulas = office_parts(archive, (*SHEETS, *TABLES, ("", "workbook"))) if tables else ()
+    is_kept = any(REFERENCE.search(archive.part(name)) for name in formulas)
+    for table in tables:
+        is_data = table.get("tableType") is not None  # Of a query, or of XML.
+        kept.update(name for name in _names(table) if is_kept or is_data or ESCAPES.search(name))
+    return kept
+
+
+def _distinct(
+    document: FileDocument, tables: Mapping[str, etree._Element], translations: Sequence[str]
+) -> list[str]:
+    """The translations, without those of tables whose columns would have equal names, or too long ones."""
+    of = dict(zip(document.texts, translations, strict=True))
+    kept: set[str] = set()
+    for table in tables.values():
+        names = [escape(name, quote=False) for name in _names(table)]
+        after = [of.get(name, name).casefold() for name in names]
+        if len(set(after)) < len(after) or any(len(name) > MAX_COLUMN_CHARS for name in after):
+            kept.update(names)
+    return [text if text in kept else new for text, new in zip(document.texts, translations, strict=True)]

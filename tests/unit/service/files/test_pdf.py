@@ -134,3 +134,33 @@ def test_columns_of_a_table_are_paragraphs_each() -> None:
         [(50, 700, 12, "Day"), (200, 700, 12, "Hours"), (50, 680, 12, "Monday"), (200, 680, 12, "closed")]
     )
     assert texts(table) == ("Day", "Hours", "Monday", "closed")
+
+
+def test_a_superscript_does_not_end_its_line() -> None:
+    (text,) = texts(drawn([(50, 700, 12, "The price per m"), (133, 705, 7, "2"), (140, 700, 12, "is high.")]))
+    assert text == "The price per m2 is high."
+    assert texts(drawn([(50, 700, 12, "We drink H"), (110, 697, 7, "2"), (115, 700, 12, "O.")])) == (
+        "We drink H2O.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("left", "bottom", "height", "is_whole"),
+    [
+        (301, 700, 12, True),
+        (304, 700, 12, True),
+        (301, 705, 7, True),
+        (320, 700, 12, False),
+        (301, 712, 12, False),
+    ],
+)
+def test_a_line_goes_on_beside_its_end_alone(
+    left: float, bottom: float, height: float, is_whole: bool
+) -> None:
+    found = blocks([[Line("The cat", 50, 300, 700, 12), Line("Sleeps", left, left + 50, bottom, height)]])
+    assert (len(found) == 1) is is_whole
+
+
+def test_a_gap_without_a_space_divides_cells_where_words_have_spaces() -> None:
+    apart = drawn([(50, 700, 12, "Cell one of it"), (128, 700, 12, "Cell two of it")])
+    assert texts(apart) == ("Cell one of it", "Cell two of it")
