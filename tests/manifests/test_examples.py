@@ -1,5 +1,6 @@
 """What the examples need is created by the example itself, or by a command that the documentation gives."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from dragoman_contract.kubernetes import KIND
 from dragoman_contract.models import FAMILIES, Family
+from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
@@ -79,6 +82,43 @@ def test_a_model_of_an_example_is_one_that_dragoman_lists(spec: dict[str, Any]) 
     model = spec["model"]
     listed = {each.uri for each in FAMILY[model["promptFamily"]].models}
     assert model["uri"] in listed or model["uri"].startswith(("file:", "s3:"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_is_valid(example: Path) -> None:
+    found = [each for each in yaml.safe_load_all(example.read_text()) if each["kind"] == KIND]
+    assert found
+    for document in found:
+        TranslationDeploymentSpec.model_validate(document["spec"])
+
+
+def test_commands_name_models_of_their_prompt_family() -> None:
+    found = [
+        (uri, family)
+        for page in PAGES
+        for uri, family in re.findall(
+            r"--model (?:hf://)?([\w-]+/[\w.-]+) .*--prompt-family ([\w.-]+)", page.read_text()
+        )
+    ]
+    assert len(found) >= 3
+    for uri, family in found:
+        assert f"hf://{uri}" in {model.uri for model in FAMILY[family].models}
+
+
+def test_patches_of_the_documentation_are_valid() -> None:
+    (demo,) = yaml.safe_load_all((ROOT / "examples/demo.yaml").read_text())
+    patches = [
+        json.loads(patch)["spec"]
+        for page in PAGES
+        for patch in re.findall(r"--patch '(\{.*\})'", page.read_text())
+    ]
+    assert len(patches) >= 3
+    for patch in patches:
+        changed = {
+            name: {**demo["spec"].get(name, {}), **fields} if isinstance(fields, dict) else fields
+            for name, fields in patch.items()
+        }
+        TranslationDeploymentSpec.model_validate(demo["spec"] | changed)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
