@@ -78,7 +78,10 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Release it; what it has stays."""
+        """Release it; what it has stays, and without a finished line nothing does."""
+        if not self._file.closed and not self.done:
+            # It is still locked: another process has not opened it.
+            self.path.unlink(missing_ok=True)
         self._file.close()
 
     def _read(self, digest: str) -> dict[int, str]:

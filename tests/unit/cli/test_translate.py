@@ -11,6 +11,7 @@ import pytest
 from dragoman import translate
 from dragoman.exits import DONE, FAILED, INTERRUPTED, UNREACHABLE, USAGE
 from dragoman.journal import journal_of
+from dragoman.lines import Done
 from dragoman.translator import Translator
 
 
@@ -251,14 +252,17 @@ def test_what_cannot_be_used_is_named(
     assert reason in capsys.readouterr().err
 
 
+async def interrupt(_: object, __: object, ___: object, done: Done, **____: object) -> None:
+    """In place of `translate_lines`."""
+    await done({0: "ONE"})
+    raise KeyboardInterrupt
+
+
 def test_an_interruption_says_what_is_kept(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, output = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_text("one\n")
-
-    def interrupt(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
 
     monkeypatch.setattr("dragoman.translate_run.translate_lines", interrupt)
     command = ["--url", url, "--to", "fr", "--file", str(source), "--output", str(output)]
@@ -278,9 +282,6 @@ def test_with_overwrite_an_interruption_names_the_command_that_goes_on(
     command = ["--url", url, "--to", "fr", "--file", str(source), "--output", str(output)]
     assert translate.main([*command, "--overwrite"]) == FAILED
     assert "Again without --overwrite, or with --partial" in capsys.readouterr().err
-
-    def interrupt(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
 
     monkeypatch.setattr("dragoman.translate_run.translate_lines", interrupt)
     assert translate.main([*command, "--overwrite"]) == INTERRUPTED

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.cli.conftest import Refusal
 
 from dragoman import translate
-from dragoman.exits import DONE, FAILED, USAGE
+from dragoman.exits import DONE, FAILED, UNREACHABLE, USAGE
 from dragoman_protocols.files import FILE_ENDINGS
 
 
@@ -198,6 +198,18 @@ def test_what_ends_early_says_what_is_left(
     service.refusal = (422, {"error": {"code": "unsupported_pair", "message": "no"}})
     assert translate.main(["--url", url, "--to", "fr", "--file", *map(str, tmp_path.iterdir())]) == FAILED
     assert summary(capsys.readouterr().err).endswith("; left: 2 files, 2 texts")
+
+
+def test_a_service_that_does_not_answer_leaves_no_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    files = ["--to", "fr", "--file", str(tmp_path / "a.txt")]
+    assert translate.main(["--url", "http://127.0.0.1:1", *files]) == UNREACHABLE
+    said = capsys.readouterr().err
+    assert "left: 1 file, 1 text" in summary(said)
+    assert "has what is finished" not in said
+    assert {path.name for path in tmp_path.iterdir()} == {"a.txt"}
 
 
 def test_one_text_has_no_summary_and_several_have_one(url: str, capsys: pytest.CaptureFixture[str]) -> None:
