@@ -211,6 +211,11 @@ def test_a_link_to_a_language_that_is_not_served_says_which_are(page: Any, url: 
             "Texts are translated to French from English.",
         ),
         (
+            "unsupported_pair",
+            "the text is in German (de) (confidence 0.99), which is not translated into fr here; served are en",
+            "This text is in German, which is not translated to French here. It is translated to English.",
+        ),
+        (
             "unknown_language",
             "the language of the text could not be detected; name the source language: served are en",
             "The language of this text could not be detected. Choose it above the text.",
@@ -396,6 +401,18 @@ def test_the_text_its_languages_and_its_glossary_outlive_a_reload(page: Any, url
     httpx.delete(f"{url}v2/glossaries/{made}")
 
 
+def test_a_text_that_is_refused_has_no_language_of_the_text_before(page: Any, url: str) -> None:
+    open_page(page, url)
+    write(page, CAT)
+    expect(page.get_by_text("English detected")).to_be_visible()
+    write(page, "Kissa nukkuu sohvalla ja koira juoksee pihalla.")
+    expect(page.locator("#notice")).to_contain_text(
+        "This text is in Finnish, which is not translated to French here."
+    )
+    expect(page.get_by_text("English detected")).to_have_count(0)
+    expect(page.get_by_role("button", name="Swap the languages")).to_be_disabled()
+
+
 def test_a_text_that_was_changed_after_a_link_outlives_a_reload(page: Any, url: str) -> None:
     page.goto(f"{url}#from=en&to=fr&text=The+dog")
     expect(page.get_by_label("Text to translate")).to_have_value("The dog")
@@ -549,6 +566,49 @@ def test_a_document_to_several_languages_has_a_line_for_each(page: Any, url: str
     for language, code in (("French", "fr"), ("German", "de")):
         link = page.get_by_role("link", name=f"Download the translation of a.txt to {language}")
         expect(link).to_have_attribute("download", f"a_{code}.txt")
+
+
+def test_a_document_in_a_language_that_is_not_served_is_refused_with_those_that_are(
+    page: Any, url: str
+) -> None:
+    open_page(page, url, "en")
+    finnish = "Kissa nukkuu sohvalla ja koira juoksee pihalla."
+    page.locator("#file").set_input_files(document("a.txt") | {"buffer": finnish.encode()})
+    expect(page.locator("#files")).to_contain_text(
+        "This text is in Finnish, which is not translated to English here. "
+        "Texts are translated to English from French and German."
+    )
+    expect(page.get_by_role("button", name="Try again")).to_have_count(0)
+
+
+def test_a_document_in_the_target_language_says_so(page: Any, url: str) -> None:
+    open_page(page, url, "en")
+    page.locator("#file").set_input_files(document("a.txt"))
+    expect(page.locator("#files")).to_contain_text("1 text is in English already")
+
+
+def test_a_reload_that_would_end_a_document_is_confirmed(page: Any, pod: PodProcess) -> None:
+    held: list[Any] = []
+    asked: list[str] = []
+    page.route("**/documents", lambda route: held.append(route))
+    open_page(page, pod.url)
+
+    def dismiss(dialog: Any) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", dismiss)
+    with page.expect_request("**/documents"):
+        page.locator("#file").set_input_files(document("a.txt"))
+    # Chromium asks on pages that were used.
+    page.get_by_label("Text to translate").click()
+    with page.expect_event("dialog"):
+        page.evaluate("setTimeout(() => location.reload())")
+    held[0].continue_()
+    expect(page.get_by_role("link", name="Download the translation of a.txt")).to_be_visible()
+    page.reload()
+    expect(page.locator("#files")).to_be_hidden()
+    assert asked == ["beforeunload"]
 
 
 def test_a_document_that_is_cancelled_does_not_hold_up_the_next(page: Any, url: str) -> None:

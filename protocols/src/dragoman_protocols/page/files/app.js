@@ -5,7 +5,7 @@ import { setUpDocuments } from './documents.js';
 import { sentencesOf } from './findings.js';
 import { hasKey, keepKey } from './key.js';
 import {
-  AUTO, closest, glossariesFor, listed, namer, otherTarget, readFragment, sourcesOf, swapped, targetsOf, unservedIn, writeFragment,
+  AUTO, closest, glossariesFor, namer, otherTarget, readFragment, servedInstead, swapped, targetsOf, unservedIn, writeFragment,
 } from './languages.js';
 import { Refusal, countdown, refusalIn, waitS } from './refusal.js';
 import { keepPair, keepTab, keptTab, lastPair } from './session.js';
@@ -31,12 +31,12 @@ let timer = 0;
 let current = new AbortController(); // of what is going on: a request, or the wait before the next
 
 const pair = () => ({ source: source.value, target: target.value });
-const wanted = () => ({
-  ...pair(),
-  glossary: glossary.value,
-  language: named(target.value),
-  sources: listed(sourcesOf(served?.languages ?? [], target.value).map(named)),
-});
+const wanted = () => {
+  const { source: from, target: to } = pair();
+  return {
+    source: from, target: to, glossary: glossary.value, language: named(to), elsewhere: (tag) => servedInstead(served.languages, tag, to, named),
+  };
+};
 const say = (message) => { at('said').textContent = message; };
 
 // Requests: one at a time, repeated where that can help.
@@ -92,6 +92,7 @@ function hideNotice() {
 
 function translateSoon(event) {
   leaveLink();
+  say('');
   showText();
   if (!served) return;
   cancel();
@@ -121,12 +122,22 @@ function translateNow() {
     at('findings').replaceChildren();
     const request = { ...wanted(), text: text.value };
     const arrived = announceWait(request.language);
-    const answer = await translate(request, signal, (grown) => {
-      arrived();
-      if (!signal.aborted) output.textContent = grown;
+    let isFirst = true;
+    const answer = await translate(request, signal, (piece) => {
+      if (signal.aborted) return;
+      if (isFirst) {
+        arrived();
+        output.lang = request.target;
+        output.textContent = '';
+        isFirst = false;
+      }
+      output.append(piece);
     }).catch((error) => {
       // What is there is of another text.
-      if (!signal.aborted) showTranslation('');
+      if (!signal.aborted) {
+        showTranslation('');
+        showDetected({ source: 'und' });
+      }
       throw error;
     }).finally(arrived);
     if (signal.aborted) return;

@@ -37,14 +37,13 @@ export async function glossaries() {
 const pairOf = ({ source, target, glossary }) => ({ source_lang: source, target_lang: target, ...(glossary && { glossary_id: glossary }) });
 
 /**
- * Translate a text; `onPiece` gets the translation as it grows.
+ * Translate a text; `onPiece` gets each piece of the translation.
  * @returns {Promise<{text: string, source: string, confidence: number, segments: number, warnings: {code: string, detail: string}[]}>}
  */
 export async function translate(wanted, signal, onPiece) {
   const response = await call('translate', { body: { text: wanted.text, ...pairOf(wanted), details: true, stream: true }, signal, wanted });
-  let grown = '';
   for await (const { name, data } of events(response.body)) {
-    if (name === 'delta') onPiece(grown += data.text);
+    if (name === 'delta') onPiece(data.text);
     if (name === 'error') throw refusalOf(500, null, data, wanted);
     if (name === 'result') {
       const { source_lang, confidence, segments, warnings } = data.details[0];

@@ -14,7 +14,7 @@ const element = (tag, properties = {}, ...children) => {
 const endingOf = (name) => (/\.[^.]+$/.exec(name)?.[0] ?? '').toLowerCase();
 
 /**
- * @param {() => {source: string, target: string, language: string, sources: string, glossary: string, formats: string[]}} options As they are when a file is added.
+ * @param {() => {source: string, target: string, language: string, elsewhere: (tag: string) => string, glossary: string, formats: string[]}} options As they are when a file is added.
  * @param {(reason: string) => void} askForKey Called when a key is missing or wrong.
  */
 export function setUpDocuments(options, askForKey) {
@@ -90,6 +90,9 @@ export function setUpDocuments(options, askForKey) {
   chooser.addEventListener('change', () => {
     for (const file of chooser.files) add(file);
     chooser.value = '';
+  });
+  addEventListener('beforeunload', (event) => {
+    if (list.querySelector('progress:not([hidden])')) event.preventDefault();
   });
   const hasFiles = (event) => event.dataTransfer?.types.includes('Files');
   addEventListener('dragover', (event) => {

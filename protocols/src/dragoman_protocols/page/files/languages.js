@@ -17,9 +17,6 @@ export function targetsOf(languages, source) {
   return [...new Set(found.flatMap((each) => each.targets))];
 }
 
-/** The sources from which a target is served. */
-export const sourcesOf = (languages, target) => languages.filter((each) => each.targets.includes(target)).map((each) => each.code);
-
 /** A function from tags to names, those of the server first. */
 export function namer(languages) {
   const listed = new Map(languages.map((each) => [each.code, each.name]));
@@ -67,6 +64,14 @@ export function unservedIn(languages, { source, target }, named) {
   if (!target || closest(target, targets)) return '';
   const origin = from === AUTO ? '' : ` for texts in ${named(from)}`;
   return `${named(target)} is not served here${origin}. Texts are translated to ${listed(targets.map(named))}.`;
+}
+
+/** What is served for texts in a language that is not translated to the target: its other targets, else the target's sources. */
+export function servedInstead(languages, source, target, named) {
+  const from = closest(source, languages.map((each) => each.code));
+  if (from) return `It is translated to ${listed(targetsOf(languages, from).map(named))}.`;
+  const sources = languages.filter((each) => each.targets.includes(target)).map((each) => named(each.code));
+  return `Texts are translated to ${named(target)} from ${listed(sources)}.`;
 }
 
 /** The pair and the text in the fragment of an address; what it lacks is null. */

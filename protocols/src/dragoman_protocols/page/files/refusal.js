@@ -55,17 +55,18 @@ function read(body) {
  * @param {number} status 500 where an error came without one.
  * @param {string|null} retryAfter
  * @param {object|null} body Its JSON.
- * @param {{language: string, sources: string}} wanted Name of the language that was translated to, and of those from which it can be.
+ * @param {{language: string, elsewhere: (tag: string) => string}} wanted Name of the language that was translated to; a sentence
+ *   about what else is served, for a text in a language.
  */
-export function refusalOf(status, retryAfter, body, { language = '', sources = '' } = {}) {
+export function refusalOf(status, retryAfter, body, { language = '', elsewhere = () => '' } = {}) {
   const { code, message: sent } = read(body);
   const message = IDENTIFIER.test(sent) ? '' : sent;
   const said = message ? ` The server says: ${message}` : '';
   const refusal = (kind, sentence, seconds) => new Refusal(kind, sentence, seconds, code);
   if (code === 'too_many_auth_failures') return refusal('key', `Too many attempts with a wrong key.${said}`);
   if (status === 456 || (status === 403 && /character/.test(message))) return refusal('final', CAUSES.quota_exceeded + said);
-  const unserved = code === 'unsupported_pair' && /^the text is in (.+?) \(/.exec(message);
-  if (unserved) return refusal('final', `This text is in ${unserved[1]}, which is not translated to ${language} here. Texts are translated to ${language} from ${sources}.`);
+  const unserved = code === 'unsupported_pair' && /^the text is in (.+?) \(([\w-]+)\)/.exec(message);
+  if (unserved) return refusal('final', `This text is in ${unserved[1]}, which is not translated to ${language} here. ${elsewhere(unserved[2])}`);
   if (CAUSES[code]) return refusal('final', CAUSES[code] + (COMPLETE.has(code) ? '' : said));
   if (status === 401 || status === 403) {
     const missing = /required/.test(sent);
