@@ -89,7 +89,7 @@ class Cycle(RequestResponseCycle):
             await self.flow.drain()
         if self.disconnected:
             return
-        lines = [name + b": " + value for name, value in self.default_headers + headers]
+        lines = [*map(b": ".join, self.default_headers), *map(b": ".join, headers)]
         if self.waiting_for_100_continue or self.closes():
             # The client need not send the body now: the next bytes may be the body or a request.
             self.keep_alive = False
@@ -190,11 +190,11 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """One header of it."""
-        name = name.lower()
+        name, headers = name.lower(), self.headers
         if name == b"expect" and value.lower() == b"100-continue":
             self.expect_100_continue = True
-        self.headers.append((name, value))
-        if len(self.headers) > self.limits.headers:
+        headers.append((name, value))
+        if len(headers) > self.limits.headers:
             self._reject("the head has too many headers")
 
     def on_headers_complete(self) -> None:

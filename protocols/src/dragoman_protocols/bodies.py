@@ -44,8 +44,8 @@ def read_json(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
         MalformedRequestError: It is not UTF-8, not JSON, or has too many values.
         InvalidFieldError: A field is missing, unknown or of the wrong type.
     """
-    most = max(MAX_VALUES, len(body) // BYTES_A_VALUE)
-    if body.count(b",") > most:
+    commas = body.count(b",")
+    if commas > MAX_VALUES and commas > (most := max(MAX_VALUES, len(body) // BYTES_A_VALUE)):
         # A quote within a text ends no member; one behind an escaped backslash ends the text.
         dense = body.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, b" \t\r\n")
         if sum(map(dense.count, ENDS)) > most:

@@ -23,14 +23,14 @@ MAX_KEY_BYTES = 4096
 _BEARER = b"bearer "
 _SCHEMES = (_BEARER, b"deepl-auth-key ")
 _APIS = dict.fromkeys(endpoint.api for endpoint in ENDPOINTS)
-_HEADERS = frozenset(name for api in _APIS for name in api.key_headers)
+_HEADERS = tuple(dict.fromkeys(name for api in _APIS for name in api.key_headers))
 _PARAMETERS = tuple(dict.fromkeys(name for api in _APIS for name in api.key_parameters))
 _NAMES = frozenset(name.encode() for name in _PARAMETERS)
 _MARK = re.compile(b"|".join(sorted(_NAMES)) + b"|%")
 """A query without it has no key, not even with escapes in its name."""
 _ESCAPED_LETTER = re.compile(rb"\\u00[4-7]")
 """In JSON: of a letter, or an underscore. Without it the name of a field is as it is written."""
-SECRET_HEADERS = _HEADERS | {b"authorization", b"cookie"}
+SECRET_HEADERS = frozenset({*_HEADERS, b"authorization", b"cookie"})
 """Headers that may have a key, or another credential."""
 MARKING_HEADERS = frozenset({KEY_HEADER})
 """Those of them by which an API recognises its requests: they are forwarded without their value."""
@@ -44,14 +44,14 @@ def key_in_head(request: Request) -> bytes | None:
     Raises:
         MalformedRequestError: The query may have a key, and has too many fields.
     """
-    for name, value in request.headers:
-        if name == b"authorization":
-            lowered = value[:20].lower()
-            for scheme in _SCHEMES:
-                if lowered.startswith(scheme):
-                    key = value[len(scheme) :].strip()
-                    return (split_query(request.query)[0] if looks_like_token(key) else None) or key
-        elif name in _HEADERS:
+    if (value := request.header(b"authorization")) is not None:
+        lowered = value[:20].lower()
+        for scheme in _SCHEMES:
+            if lowered.startswith(scheme):
+                key = value[len(scheme) :].strip()
+                return (split_query(request.query)[0] if looks_like_token(key) else None) or key
+    for name in _HEADERS:
+        if (value := request.header(name)) is not None:
             return value.strip()
     return split_query(request.query)[0]
 

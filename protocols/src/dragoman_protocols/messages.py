@@ -25,7 +25,7 @@ class Request:
     Args:
         path: Decoded.
         query: Encoded.
-        headers: Names in lower case.
+        headers: Names in lower case; complete before the first is looked up.
         body: Empty until it is read.
         upload: The form, where the endpoint expects a file.
         variables: What the endpoint's path has in braces.
@@ -40,15 +40,15 @@ class Request:
     upload: Upload | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
     scheme: str = "http"
+    _by_name: dict[bytes, bytes] | None = field(default=None, init=False)
     _query_fields: FieldValues | None = field(default=None, init=False)
     _form_fields: FieldValues | None = field(default=None, init=False)
 
     def header(self, name: bytes) -> bytes | None:
         """The first header of a name in lower case."""
-        for known, value in self.headers:
-            if known == name:
-                return value
-        return None
+        if self._by_name is None:
+            self._by_name = dict(reversed(self.headers))
+        return self._by_name.get(name)
 
     def text_header(self, name: str) -> str | None:
         """The same as text, of a name in any casing."""

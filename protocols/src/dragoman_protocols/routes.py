@@ -116,7 +116,7 @@ class Path:
             UnknownPathError: No API that has the path claims the request.
         """
         method = "GET" if request.method == "HEAD" else request.method
-        allowed = frozenset[str]()
+        allowed: frozenset[str] = frozenset()
         for endpoint in self.candidates:
             if endpoint.api.claims(request):
                 if method in endpoint.methods:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import accumulate
 from typing import Any
@@ -155,7 +156,7 @@ class CharacterCounts(Collector):
     """Characters that were translated, by deployment, language pair and name of the API key."""
 
     def __init__(self) -> None:
-        self._counts: dict[tuple[str, str, str, str], int] = {}
+        self._counts: defaultdict[tuple[str, str, str, str], int] = defaultdict(int)
         self._pairs: set[tuple[str, str]] = set()
         self._callers: set[str] = set()
 
@@ -174,11 +175,12 @@ class CharacterCounts(Collector):
         key_name = self._bounded_caller(key_name or "")
         for pair, count in shares(needs, characters):
             labels = (deployment, *self._bounded(pair), key_name)
-            self._counts[labels] = self._counts.get(labels, 0) + count
+            self._counts[labels] += count
 
     def forget(self, deployment: str) -> None:
         """Remove the series of a deleted deployment."""
-        self._counts = {labels: count for labels, count in self._counts.items() if labels[0] != deployment}
+        for labels in [found for found in self._counts if found[0] == deployment]:
+            del self._counts[labels]
 
     def collect(self) -> Iterable[Family]:
         """See the class."""
@@ -203,21 +205,19 @@ class CharacterCounts(Collector):
         return name
 
 
-def shares(needs: Sequence[Need], characters: int) -> Iterator[tuple[tuple[str, str], int]]:
+def shares(needs: Sequence[Need], characters: int) -> Iterable[tuple[tuple[str, str], int]]:
     """Divide the characters of a request among its language pairs, by the length of their texts.
 
     A source that the request leaves open is `auto`; a request without languages, such as a chat, is `other`.
     """
     pairs = [(need.source or AUTO, target) for need in needs for target in need.targets]
     if len(pairs) < 2:
-        yield pairs[0] if pairs else (OTHER, OTHER), characters
-        return
+        return [(pairs[0] if pairs else (OTHER, OTHER), characters)]
     weights = [need.characters for need in needs for _ in need.targets]
     if not any(weights):
         weights = [1] * len(pairs)
     ends = [characters * weight // sum(weights) for weight in accumulate(weights)]
-    for pair, begin, end in zip(pairs, (0, *ends), ends, strict=False):
-        yield pair, end - begin
+    return [(pair, end - begin) for pair, begin, end in zip(pairs, (0, *ends), ends, strict=False)]
 
 
 class _FleetCollector(Collector):

@@ -111,8 +111,13 @@ class Account:
     def change(self, limits: AccountLimits, now_s: float) -> None:
         """Apply other limits from now on."""
         self.limits = limits
-        self._requests = _bucket(limits.requests_per_s, limits.burst_s, now_s)
-        self._characters = _bucket(limits.characters_per_s, limits.burst_s, now_s)
+        rates = {REQUESTS: limits.requests_per_s, CHARACTERS: limits.characters_per_s}
+        self._buckets = {
+            what: Bucket(rate, bucket_size(rate, limits.burst_s), now_s)
+            for what, rate in rates.items()
+            if rate is not None
+        }
+        """Of those that are limited."""
 
     def begin(self, period: str) -> None:
         """Start from zero if this is another period."""
@@ -126,17 +131,15 @@ class Account:
             RateLimitedError: The rate is exceeded.
             QuotaError: The quota is used up.
         """
-        limit, used = self.limits.character_limit, self.characters + self.reserved
-        if limit is not None and used + characters > limit:
+        limit = self.limits.character_limit
+        if limit is not None and (used := self.characters + self.reserved) + characters > limit:
             raise quota_exceeded(used, limit, characters)
-        for bucket, what in ((self._requests, REQUESTS), (self._characters, CHARACTERS)):
-            wait_s = 0.0 if bucket is None else bucket.wait_s(now_s)
+        for what, bucket in self._buckets.items():
+            wait_s = bucket.wait_s(now_s)
             if wait_s > 0:
                 raise rate_limited(self, what, wait_s)
-        if self._requests is not None:
-            self._requests.take(1)
-        if self._characters is not None:
-            self._characters.take(characters)
+        for what, bucket in self._buckets.items():
+            bucket.take(1 if what is REQUESTS else characters)
 
     def reserve(self, characters: int, now_s: float, counter: Counter | None = None) -> Charge:
         """Admit one request, whose characters are charged once it is known what was translated.
@@ -159,8 +162,8 @@ class Account:
     def settle(self, reserved: int, characters: int) -> None:
         """Release a reservation of this router."""
         self.reserved -= reserved
-        if self._characters is not None:
-            self._characters.take(characters - reserved)
+        if CHARACTERS in self._buckets:
+            self._buckets[CHARACTERS].take(characters - reserved)
 
     def charge(self, period: str, characters: int) -> None:
         """Add to what is charged; what belongs to an earlier period is not of this one."""
@@ -235,7 +238,3 @@ def rate_limited(account: Account, what: str, wait_s: float) -> RateLimitedError
     """The error of a request that exceeds its rate."""
     whose = "with this key or token" if account.counted else "from this address"
     return RateLimitedError(f"too many {what} {whose}", math.ceil(wait_s))
-
-
-def _bucket(rate: float | None, burst_s: float, now_s: float) -> Bucket | None:
-    return None if rate is None else Bucket(rate, bucket_size(rate, burst_s), now_s)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from random import Random
 
@@ -85,7 +86,7 @@ class ResponseCounts:
     __slots__ = ("buckets", "characters", "responses", "seconds")
 
     def __init__(self) -> None:
-        self.responses: dict[tuple[str, int], int] = {}
+        self.responses: defaultdict[tuple[str, int], int] = defaultdict(int)
         """By API and status."""
         self.buckets = [0] * (len(DURATION_BUCKETS_S) + 1)
         self.seconds = 0.0
@@ -94,8 +95,7 @@ class ResponseCounts:
 
     def add(self, api: str, status: int, seconds: float) -> None:
         """One more."""
-        kind = api, status
-        self.responses[kind] = self.responses.get(kind, 0) + 1
+        self.responses[api, status] += 1
         self.buckets[bisect_left(DURATION_BUCKETS_S, seconds)] += 1
         self.seconds += seconds
 

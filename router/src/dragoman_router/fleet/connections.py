@@ -139,8 +139,8 @@ class Connection(asyncio.Protocol):
         self.deadline_s = 0.0
         self.idle_since_s = 0.0
 
-    async def send(self, head: bytes, body: bytes, deadline_s: float) -> Reply:
-        """Send a request; its response, complete or started.
+    def send(self, head: bytes, body: bytes, deadline_s: float) -> asyncio.Future[Reply]:
+        """Send a request; the future of its response, complete or started.
 
         Args:
             head: Request line and headers, with their empty line.
@@ -148,9 +148,10 @@ class Connection(asyncio.Protocol):
             deadline_s: When `expire` ends it, on the loop's clock.
 
         Raises:
-            ExchangeError: No response arrived.
+            ExchangeError: The connection is closed; of the future: no response arrived.
         """
-        if self._transport is None or self.closed:
+        transport = self._transport
+        if transport is None or self.closed:
             raise ExchangeError("the connection is closed", connected=False)
         self.sent_s, self.deadline_s = self._loop.time(), deadline_s
         self._reply = Reply(self)
@@ -158,10 +159,10 @@ class Connection(asyncio.Protocol):
         self._is_bodiless = head.startswith(b"HEAD ")
         self._head = self._loop.create_future()
         if body:
-            self._transport.writelines((head, body))
+            transport.writelines((head, body))
         else:
-            self._transport.write(head)
-        return await self._head
+            transport.write(head)
+        return self._head
 
     @property
     def reusable(self) -> bool:
@@ -260,8 +261,8 @@ class Connection(asyncio.Protocol):
             self._finish()
             return
         self._keep = self._parser.should_keep_alive()
-        if not 0 <= self._length <= BUFFERED_BYTES:
-            self._answer(reply)
+        if not 0 <= self._length <= BUFFERED_BYTES and self._head is not None and not self._head.done():
+            self._head.set_result(reply)
 
     def on_body(self, body: bytes) -> None:
         """Part of the body."""
@@ -283,17 +284,14 @@ class Connection(asyncio.Protocol):
         self._finish()
 
     def _finish(self) -> None:
-        reply, self._reply = self._reply, None
-        if reply is None:
+        reply, head = self._reply, self._head
+        self._reply = None
+        if reply is None or head is None:
             return
-        if self._head is not None and not self._head.done():
+        if not head.done():
             reply.body = reply.content()
-            self._answer(reply)
+            head.set_result(reply)
         reply.end()
-
-    def _answer(self, reply: Reply) -> None:
-        if self._head is not None and not self._head.done():
-            self._head.set_result(reply)
 
     def _chunked(self, reply: Reply) -> bool:
         return any(name == b"transfer-encoding" for name, _ in reply.headers)

@@ -46,6 +46,7 @@ from dragoman_router.routing.retry import Failure, RetryBudget, may_retry
 REFUSED = REFUSED_HEADER.lower().encode()
 REPLICA = REPLICA_HEADER.lower().encode()
 TIMEOUT = TIMEOUT_HEADER.lower().encode()
+FORWARDED_FOR = b"x-forwarded-for"
 MIN_REMAINING_S = 0.05
 """A request with less time is not sent: no replica could answer it."""
 FULL_BUDGET_RATIO = 0.9
@@ -68,7 +69,7 @@ OURS = frozenset(
     b"content-length",
     b"expect",
     b"traceparent",
-    b"x-forwarded-for",
+    FORWARDED_FOR,
 }
 """Headers that the router writes itself."""
 DROPPED_HEADERS = HOP_BY_HOP | OURS | SECRET_HEADERS
@@ -106,21 +107,15 @@ class HeadWriter:
         target = request.raw_path
         if request.query and (query := split_query(request.query)[1]):
             target += b"?" + query
+        header, dropped = request.header, self._dropped(request)
         lines = [b"%b %b HTTP/1.1" % (request.method.encode(), target)]
-        given: bytes | None = None
-        forwarded: list[bytes] = []
-        dropped = self._dropped(request)
-        for name, value in request.headers:
-            if name == b"traceparent":
-                given = value
-            elif name == b"x-forwarded-for":
-                forwarded.append(value)
-            elif name not in dropped:
-                lines.append(name + b": " + value)
-            elif name in MARKING_HEADERS:
-                lines.append(name + b": ")
-        lines.append(b"traceparent: " + traceparent(given, self._chance))
-        lines.append(b"x-forwarded-for: " + b", ".join((*forwarded, request.peer.encode())))
+        lines += [name + b": " for name in MARKING_HEADERS if header(name) is not None]
+        lines += map(b": ".join, [pair for pair in request.headers if pair[0] not in dropped])
+        lines.append(b"traceparent: " + traceparent(header(b"traceparent"), self._chance))
+        hops = [request.peer.encode()]
+        if header(FORWARDED_FOR) is not None:
+            hops[:0] = [value for name, value in request.headers if name == FORWARDED_FOR]
+        lines.append(b"x-forwarded-for: " + b", ".join(hops))
         if placement.reason != DOCUMENT:
             lines.append(self._router)
         if characters_left is not None:

@@ -53,11 +53,11 @@ def choose(replicas: Sequence[Choosable], max_in_flight: int, first: float, seco
         if replicas[better].in_flight < min(max_in_flight, replicas[better].limit):
             return better
     best, lowest = None, float("inf")
-    for offset in range(count):
-        at = (start + offset) % count
+    for at in (*range(start, count), *range(start)):
         replica = replicas[at]
-        if replica.in_flight < max_in_flight and replica.in_flight < replica.limit:
-            found = (replica.in_flight + 1) / replica.weight
+        in_flight = replica.in_flight
+        if in_flight < max_in_flight and in_flight < replica.limit:
+            found = (in_flight + 1) / replica.weight
             if found < lowest:
                 best, lowest = at, found
     return best
