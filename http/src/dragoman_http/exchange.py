@@ -84,26 +84,26 @@ class Exchange:
             ClientGoneError: The client disconnected before it was complete.
         """
         parts: list[bytes] = []
-        size, more, declared = 0, True, 0
-        while more and size <= limit_bytes:
+        size, more = 0, True
+        while more:
             message = await self.receive()
             if message["type"] == "http.disconnect":
                 raise ClientGoneError
             part, more = message.get("body", b""), message.get("more_body", False)
-            if more and not parts:
-                declared = int(self.request.header(b"content-length") or 0)
-            size += len(part)
-            if declared > limit_bytes:
+            length = len(part)
+            size += length
+            expected = int(self.request.header(b"content-length") or 0) if more and not parts else size
+            if size > limit_bytes or expected > limit_bytes:
                 break
             if (memory := self._memory) is not None:
-                if memory.used_bytes + len(part) > memory.max_bytes:
+                if memory.used_bytes + length > memory.max_bytes:
                     raise OverloadedError("the memory limit for request bodies is reached; retry later", 1)
-                memory.used_bytes += len(part)
-                self.reserved_bytes += len(part)
+                memory.used_bytes += length
+                self.reserved_bytes += length
             parts.append(part)
             if feed is not None:
                 await feed(part)
-        if max(size, declared) <= limit_bytes:
+        else:
             return parts[0] if len(parts) == 1 else b"".join(parts)
         parts.clear()
         self.release()

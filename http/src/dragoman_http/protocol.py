@@ -39,6 +39,16 @@ INVALID = "Invalid HTTP request received."
 ASGI = {"version": "3.0", "spec_version": "2.3"}
 
 
+class NoEvent:
+    """In place of an `asyncio.Event` until a request waits for its body, as few do."""
+
+    def set(self) -> None:
+        """Nothing waits."""
+
+
+NO_EVENT: Any = NoEvent()
+
+
 class Cycle(RequestResponseCycle):
     """One request and its response: uvicorn's, with a short path for those that are complete, as nearly all are.
 
@@ -62,7 +72,8 @@ class Cycle(RequestResponseCycle):
             or self.disconnected
             or self.response_complete
         ):
-            self.waits = True
+            if not self.waits:
+                self.waits, self.message_event = True, asyncio.Event()
             if self.body or self.disconnected or not (self.more_body or self._received):
                 self.message_event.set()
             message: Any = await super().receive()
@@ -89,7 +100,7 @@ class Cycle(RequestResponseCycle):
             await self.flow.drain()
         if self.disconnected:
             return
-        lines = [*map(b": ".join, self.default_headers), *map(b": ".join, headers)]
+        lines = [name + b": " + value for name, value in self.default_headers + headers]
         if self.waiting_for_100_continue or self.closes():
             # The client need not send the body now: the next bytes may be the body or a request.
             self.keep_alive = False
@@ -130,6 +141,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._chunks = self._body_bytes = self._after_head_bytes = 0
         self._due_s = NEVER_S
         self._extensions = {EXTENSION: self}
+        self._max_headers = self.limits.headers
 
     @property
     def awaits_request(self) -> bool:
@@ -194,7 +206,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if name == b"expect" and value.lower() == b"100-continue":
             self.expect_100_continue = True
         headers.append((name, value))
-        if len(headers) > self.limits.headers:
+        if len(headers) > self._max_headers:
             self._reject("the head has too many headers")
 
     def on_headers_complete(self) -> None:
@@ -330,7 +342,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.access_logger,
             False,
             self.server_state.default_headers,
-            asyncio.Event(),
+            NO_EVENT,
             self.expect_100_continue,
             version != "1.0" and parser.should_keep_alive(),
             self.on_response_complete,

@@ -35,6 +35,8 @@ MODEL_TYPES = {
 }
 """There is one model; the answer names the type that was requested."""
 
+GLOSSARY_FIELDS = frozenset({"glossary_id", "glossary_ids"})
+
 STRICT = (Formality.MORE, Formality.LESS)
 
 NOT_SERVED = ("style_id", "translation_memory_id")
@@ -96,6 +98,8 @@ def glossary_ids(fields: Fields, source: str | None) -> tuple[str, ...]:
     Raises:
         InvalidFieldError: There are too many, or they require a source language.
     """
+    if GLOSSARY_FIELDS.isdisjoint(fields.values):
+        return ()
     one, several = fields.text("glossary_id"), fields.names("glossary_ids")
     if one is not None and several:
         raise InvalidFieldError("glossary_id and glossary_ids cannot be used together")

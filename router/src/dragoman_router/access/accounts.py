@@ -212,15 +212,15 @@ class Charge:
         account = self._account
         if account is None:
             return
+        taken = 0
         if self._shared:
             # What is reserved there is charged already.
-            count = Count(characters - self._characters, taken=characters - self._characters)
+            characters = taken = characters - self._characters
         else:
             account.settle(self._characters, characters)
-            count = Count(characters)
-        account.charge(self._period, count.characters)
+        account.charge(self._period, characters)
         if self._counter is not None:
-            self._counter.add(account, self._period, count)
+            self._counter.add(account, self._period, Count(characters, taken=taken))
 
 
 NO_CHARGE = Charge()

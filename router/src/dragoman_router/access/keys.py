@@ -49,7 +49,7 @@ class KeyRing:
     def __init__(self, directory: Path, clock: Callable[[], float]) -> None:
         self._directory = directory
         self._clock = clock
-        self._salt = secrets.token_bytes(32)
+        self._salted = hashlib.blake2b(key=secrets.token_bytes(32), digest_size=32)
         self._keys: dict[bytes, Key] = {}
         self._by_name: dict[str, Key] = {}
         self.accounts: dict[str, Account] = {}
@@ -98,7 +98,9 @@ class KeyRing:
         return account
 
     def _digest(self, key: bytes) -> bytes:
-        return hashlib.blake2b(key, key=self._salt, digest_size=32).digest()
+        hashed = self._salted.copy()
+        hashed.update(key)
+        return hashed.digest()
 
 
 def read_keys(directory: Path) -> dict[str, tuple[str, AccountLimits]]:

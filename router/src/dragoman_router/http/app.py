@@ -232,7 +232,8 @@ class App:
         glossaries: tuple[Packed, ...] = ()
         if peek.glossary_ids:
             glossaries = await state.glossaries.named(peek.glossary_ids, request.key_name)
-        timeout_s = settings.file_timeout_s if kind is Kind.FILE else settings.request_timeout_s
+        is_file = kind is Kind.FILE
+        timeout_s = settings.file_timeout_s if is_file else settings.request_timeout_s
         own_s = time_limit_s(request.header(TIMEOUT))
         budget_s = min(own_s, timeout_s)
         deadline_s = self._loop.time() + budget_s
@@ -251,11 +252,11 @@ class App:
         assert isinstance(found, Placement)
         placement = found
         request.candidates = placement.keys
-        if kind is Kind.FILE and request.header(FORWARDED_PROTO) is None:
+        if is_file and request.header(FORWARDED_PROTO) is None:
             request.headers.append((FORWARDED_PROTO, self._scheme))
         head = state.heads.write(request, placement, glossaries, None if charge is None else charge.left)
         job = Job(head, request.body, placement.keys, caller, deadline_s, glossaries, budget_s)
-        job.sends_tag = kind is Kind.FILE
+        job.sends_tag = is_file
         job.own_limit = own_s < NEVER_S
         return placement, job, await state.proxy.answer(job)
 

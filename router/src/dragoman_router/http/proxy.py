@@ -110,7 +110,7 @@ class HeadWriter:
         header, dropped = request.header, self._dropped(request)
         lines = [b"%b %b HTTP/1.1" % (request.method.encode(), target)]
         lines += [name + b": " for name in MARKING_HEADERS if header(name) is not None]
-        lines += map(b": ".join, [pair for pair in request.headers if pair[0] not in dropped])
+        lines += [name + b": " + value for name, value in request.headers if name not in dropped]
         lines.append(b"traceparent: " + traceparent(header(b"traceparent"), self._chance))
         hops = [request.peer.encode()]
         if header(FORWARDED_FOR) is not None:

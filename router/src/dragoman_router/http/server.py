@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import resource
 import signal
@@ -11,7 +12,7 @@ import socket
 import ssl
 from typing import Any
 
-from dragoman_http.event_loop import keep_all_objects
+from dragoman_http.event_loop import YOUNG, keep_all_objects
 from dragoman_http.limits import MAX_CROWDED, RequestLimits
 from dragoman_http.server import Server, make_server
 from dragoman_router.errors import SettingsError
@@ -129,6 +130,7 @@ class Router:
 
     async def _serve(self, at: socket.socket, ending: asyncio.Future[Any]) -> None:
         keep_all_objects()
+        gc.set_threshold(YOUNG)
         serving = asyncio.create_task(self._server.serve(sockets=[at]))
         try:
             await asyncio.wait((ending, serving), return_when=asyncio.FIRST_COMPLETED)
