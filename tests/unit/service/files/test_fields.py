@@ -118,6 +118,16 @@ def test_ruby_and_fields_of_opendocument_do_not_divide_a_sentence() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "name", ["user-field-get", "author-name", "sender-company", "file-name", "bibliography-mark"]
+)
+def test_what_the_program_computes_is_not_translated(name: str) -> None:
+    field = f"<text:{name}>A value</text:{name}>"
+    assert segments(read("a.odt", opendocument(f"<text:p>See {field} here.</text:p>"), "fr")) == [
+        "See <x1/> here."
+    ]
+
+
 def test_what_was_deleted_is_not_translated() -> None:
     changes = f"<text:tracked-changes><text:p>Old{NOTE}</text:p></text:tracked-changes>"
     assert segments(read("a.odt", opendocument(f"{changes}<text:p>New</text:p>"), "fr")) == ["New"]

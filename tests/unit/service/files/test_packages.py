@@ -231,3 +231,23 @@ def test_documents_within_a_document_are_named_as_left() -> None:
     assert document("altchunk.docx").left == ("word/afchunk.mht",)
     assert document("two.epub").left == ()
     assert read("a.docx", MADE["docx"], "fr").left == ()
+
+
+def test_objects_of_other_programs_in_opendocument_are_named_as_left() -> None:
+    names = "xmlns:m='urn:oasis:names:tc:opendocument:xmlns:manifest:1.0'"
+    entries = "".join(
+        f"<m:file-entry m:full-path='{path}' m:media-type='{kind}'/>"
+        for path, kind in {
+            "Object 1": "application/vnd.sun.star.oleobject",
+            "Object 2/content.xml": "text/xml",
+            "ObjectReplacements/Object 1": "application/x-openoffice-gdimetafile",
+            "gone": "application/msword",
+        }.items()
+    )
+    office = "urn:oasis:names:tc:opendocument:xmlns:office:1.0"
+    with zipfile.ZipFile(written := io.BytesIO(), "w") as archive:
+        archive.writestr("content.xml", f"<o:document-content xmlns:o='{office}'/>")
+        archive.writestr("META-INF/manifest.xml", f"<!DOCTYPE m><m:manifest {names}>{entries}</m:manifest>")
+        for name in ("Object 1", "Object 2/content.xml", "ObjectReplacements/Object 1"):
+            archive.writestr(name, "")
+    assert read("a.odt", written.getvalue(), "fr").left == ("Object 1",)
