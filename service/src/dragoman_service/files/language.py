@@ -2,8 +2,8 @@
 
 What stays untranslated keeps its own language, and so do the defaults in other parts.
 
-Source: ECMA-376-1:2016, sections 17.3.1.6 (`w:bidi`), 17.3.2.20 (`w:lang`), 17.3.2.30 (`w:rtl`), 21.1.2.2.7 (`a:pPr`)
-and 21.1.2.3.9 (`a:rPr`).
+Source: ECMA-376-1:2016, sections 17.3.1.6 (`w:bidi`), 17.3.2.20 (`w:lang`), 17.3.2.30 (`w:rtl`), 17.4.1
+(`w:bidiVisual`), 21.1.2.2.7 (`a:pPr`) and 21.1.2.3.9 (`a:rPr`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ BEHIND_BIDI = frozenset({
     "adjustRightInd", "snapToGrid", "spacing", "ind", "contextualSpacing", "mirrorIndents", "suppressOverlap", "jc",
     "textDirection", "textAlignment", "textboxTightWrap", "outlineLvl", "divId", "cnfStyle", "rPr", "sectPr",
     "pPrChange",
+})
+BEHIND_VISUAL = frozenset({
+    "tblStyleRowBandSize", "tblStyleColBandSize", "tblW", "jc", "tblCellSpacing", "tblInd", "tblBorders", "shd",
+    "tblLayout", "tblCellMar", "tblLook", "tblCaption", "tblDescription", "tblPrChange",
 })
 # fmt: on
 """What stands behind them: the schemas prescribe the order of properties."""
@@ -55,10 +59,12 @@ def run_properties(namespace: str, properties: etree._Element | None, lang: str)
 
 
 def set_direction(paragraph: etree._Element, lang: str) -> None:
-    """Make a paragraph, `w:p` or `a:p`, run in the direction of its language."""
+    """Make a paragraph, `w:p` or `a:p`, and the tables in which it is, run in the direction of its language."""
     namespace = etree.QName(paragraph).namespace or ""
     properties = paragraph.find(f"{{{namespace}}}pPr")
     is_rtl = is_right_to_left(lang)
+    for table in paragraph.iterancestors("{*}tbl"):
+        _turn(table.find("{*}tblPr"), is_rtl=is_rtl)
     if properties is None:
         if not is_rtl or ("wordprocessingml" not in namespace and "drawingml" not in namespace):
             return
@@ -74,6 +80,22 @@ def set_direction(paragraph: etree._Element, lang: str) -> None:
         before, after = OTHER_SIDE[is_rtl]
         if properties.get("algn") == before:
             properties.set("algn", after)
+
+
+def _turn(table: etree._Element | None, *, is_rtl: bool) -> None:
+    """Make the columns of a table begin on the side of the language; without properties it stays."""
+    if table is None:
+        return
+    namespace = etree.QName(table).namespace or ""
+    if "wordprocessingml" not in namespace:
+        if is_rtl != (table.get("rtl") in ("1", "true")):
+            table.set("rtl", str(int(is_rtl)))
+        return
+    old = table.find(f"{{{namespace}}}bidiVisual")
+    if is_rtl and old is None:
+        _insert(table, etree.Element(f"{{{namespace}}}bidiVisual"), BEHIND_VISUAL)
+    elif old is not None and not is_rtl:
+        table.remove(old)
 
 
 def _insert(properties: etree._Element, added: etree._Element, behind: frozenset[str]) -> None:

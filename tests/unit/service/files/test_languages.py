@@ -108,6 +108,35 @@ def test_paragraphs_of_slides(before: dict[str, str], lang: str, after: dict[str
     assert [run.get("lang") for run in paragraph.iter("{*}rPr")] == [lang]
 
 
+@pytest.mark.parametrize(
+    ("before", "lang", "after"),
+    [
+        ("<w:tblStyle/><w:tblW/>", "ar", "<w:tblStyle/><w:bidiVisual/><w:tblW/>"),
+        ("<w:bidiVisual/>", "ar", "<w:bidiVisual/>"),
+        ("<w:bidiVisual/><w:tblW/>", "en", "<w:tblW/>"),
+    ],
+)
+def test_tables_of_word_begin_on_the_side_of_the_language(before: str, lang: str, after: str) -> None:
+    cell = "<w:tr><w:tc><w:p><w:r><w:t>The cat</w:t></w:r></w:p></w:tc></w:tr>"
+    assert f"<w:tblPr>{after}</w:tblPr>" in in_word(f"<w:tbl><w:tblPr>{before}</w:tblPr>{cell}</w:tbl>", lang)
+
+
+@pytest.mark.parametrize(
+    ("before", "lang", "after"), [(None, "ar", "1"), ("1", "en", "0"), (None, "en", None)]
+)
+def test_tables_of_slides_begin_on_the_side_of_the_language(
+    before: str | None, lang: str, after: str | None
+) -> None:
+    show = pptx.Presentation()
+    slide = show.slides.add_slide(show.slide_layouts[6])
+    table = slide.shapes.add_table(1, 1, 0, 0, 100, 100).table
+    table.cell(0, 0).text = "The cat"
+    if before:
+        table._tbl.tblPr.set("rtl", before)
+    back = pptx.Presentation(io.BytesIO(translated("a.pptx", saved(show), lang)))
+    assert next(back.slides[0].element.iter("{*}tblPr")).get("rtl") == after
+
+
 NAMES = "".join(
     f" xmlns:{name}='urn:oasis:names:tc:opendocument:xmlns:{of}:1.0'"
     for name, of in {"office": "office", "text": "text", "style": "style", "fo": "xsl-fo-compatible"}.items()
