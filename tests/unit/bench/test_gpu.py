@@ -19,7 +19,7 @@ def test_the_share_below_a_fifth_is_of_the_window_alone() -> None:
 
 def test_without_a_gpu_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    with pytest.raises(NoGPUError, match="install dragoman"):
+    with pytest.raises(NoGPUError, match="pip install nvidia-ml-py"):
         GPU()
 
 
