@@ -25,7 +25,7 @@ from dragoman_service.download.files import check_formats
 from dragoman_service.engine.devices import usable_cpus
 from dragoman_service.engine.protocol import Framing, Phase, Progress, Report
 from dragoman_service.engine.threads import in_daemon_thread
-from dragoman_service.engine.vllm import compat, pod_fork, weights
+from dragoman_service.engine.vllm import compat, imports, pod_fork, weights
 from dragoman_service.engine.vllm.arguments import cpu_arguments, engine_arguments, gpu_arguments
 from dragoman_service.engine.vllm.failures import reason
 from dragoman_service.engine.vllm.start_report import failure, logging_config, read_report
@@ -164,7 +164,10 @@ class Runtime:
         level = self._settings.log_level.upper()
         config_path.write_text(json.dumps(logging_config(self._report_path, level)), encoding="utf-8")
         os.environ.update(environment(self._settings, config_path, usable_cpus(), os.environ))
+        # A model's own code may import anything.
+        finder = imports.install(hides_unused=not self._settings.trust_remote_code)
         pod_fork.preload()
+        log.info("vLLM is imported; the parts that took longest: %s", finder.slowest())
         directory = weights.local_directory(self._settings.model)
         arguments = _arguments(self._settings)
         absent = compat.check()
