@@ -14,8 +14,8 @@ READERS: MappingProxyType[str, str] = MappingProxyType(
     {
         ".txt": "plain.read_text",
         ".md": "markdown.read_markdown",
-        ".html": "plain.read_html",
-        ".htm": "plain.read_html",
+        ".html": "html.read_html",
+        ".htm": "html.read_html",
         ".srt": "subtitles.read_subtitles",
         ".vtt": "subtitles.read_vtt",
         ".docx": "office.read_word",
@@ -47,7 +47,7 @@ Imported when used: with all of them the process for a file would start in twice
 """
 
 NAMES_TARGET = frozenset(
-    {".pdf", ".po", ".pot", ".xlf", ".xliff", ".arb"}
+    {".html", ".htm", ".pdf", ".po", ".pot", ".xlf", ".xliff", ".xml", ".arb"}
     | {".docx", ".pptx", ".xlsx", ".odt", ".odp", ".ods", ".epub"}
 )
 """Kinds that name the target language: their readers get its tag as the second argument."""

@@ -1,4 +1,4 @@
-"""Text and HTML files: one text each, written back in the encoding in which it came."""
+"""Text files: one text each, written back in the encoding in which it came."""
 
 from __future__ import annotations
 
@@ -18,11 +18,6 @@ BYTE_ORDER_MARKS = (
 )
 """UTF-32 before UTF-16, whose mark is the beginning of its own."""
 
-CHARSET = re.compile(rb"""<meta\s[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:\-]{1,40})""", re.IGNORECASE)
-"""Source: https://html.spec.whatwg.org/multipage/parsing.html#prescan-a-byte-stream-to-determine-its-encoding"""
-
-PRESCAN_BYTES = 1024
-
 ENCODINGS = re.compile(
     r"utf-8|ascii|iso8859-\d+|cp\d+|koi8-[rtu]|gb\w+|big5\w*|euc_\w+|shift_jis\w*|iso2022_\w+|tis-620|mac-\w+"
 )
@@ -38,20 +33,6 @@ def read_text(content: bytes) -> FileDocument:
     encoding = marked_encoding(content) or "utf-8"
     text = decoded(content, encoding)
     return FileDocument((text,), Format.PLAIN, lambda texts: texts[0].encode(encoding))
-
-
-def read_html(content: bytes) -> FileDocument:
-    """An HTML file, in the encoding that its byte order mark or `<meta charset>` names, else UTF-8.
-
-    Characters of a translation that this encoding lacks are written as character references.
-
-    Raises:
-        BrokenFileError: It is not in that encoding, or it is unknown.
-    """
-    named = CHARSET.search(content, 0, PRESCAN_BYTES)
-    encoding = marked_encoding(content) or known_encoding(named[1].decode() if named else "utf-8")
-    text = decoded(content, encoding)
-    return FileDocument((text,), Format.HTML, lambda texts: texts[0].encode(encoding, "xmlcharrefreplace"))
 
 
 def decoded(content: bytes, encoding: str) -> str:

@@ -72,7 +72,7 @@ def spliced(content: bytes, root: etree._Element, edits: Mapping[etree._Element,
             written.append(token.raw)
         else:
             old = read[index + 1 : end]
-            written.append(_with_attributes(token.raw, edit.attributes))
+            written.append(with_attributes(token.raw, edit.attributes))
             if edit.behind is not None:
                 before = read[index - 1] if index else token
                 blank = before.raw if before.kind is Kind.TEXT and before.raw.isspace() else ""
@@ -110,9 +110,10 @@ def _without(source: str, declared: Sequence[str]) -> str:
     return source
 
 
-def _with_attributes(tag: str, attributes: Mapping[str, str | None]) -> str:
+def with_attributes(tag: str, attributes: Mapping[str, str | None]) -> str:
+    """A start tag with other values of attributes; None removes one."""
     for name, value in attributes.items():
-        found = re.search(rf"""\s{re.escape(name)}\s*=\s*("[^"]*"|'[^']*')""", tag)
+        found = re.search(rf"""\s{re.escape(name)}\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+)""", tag, re.IGNORECASE)
         if value is None:
             tag = tag if found is None else tag[: found.start()] + tag[found.end() :]
         elif found is None:
@@ -120,8 +121,8 @@ def _with_attributes(tag: str, attributes: Mapping[str, str | None]) -> str:
             at = end.start() if end else len(tag)
             tag = f'{tag[:at]} {name}="{escape(value)}"{tag[at:]}'
         else:
-            start, end_ = found.span(1)
-            tag = f"{tag[: start + 1]}{escape(value)}{tag[end_ - 1 :]}"
+            quote = found[1][0] if found[1][0] in "\"'" else '"'
+            tag = f"{tag[: found.start(1)]}{quote}{escape(value)}{quote}{tag[found.end(1) :]}"
     return tag
 
 

@@ -33,6 +33,9 @@ CDATA = re.compile(r"\s*<!\[CDATA\[.*\]\]>\s*", re.DOTALL)
 STRING = "System.String"
 """The type of a string in .resx, which most strings do not name."""
 
+TOOLS = "http://schemas.android.com/tools"
+"""Source: https://developer.android.com/studio/write/tool-attributes#toolslocale"""
+
 OPAQUE = "urn:oasis:names:tc:xliff:document:1.2"
 """Android marks with `xliff:g` what is not translated."""
 
@@ -44,15 +47,19 @@ def serialized_tree(root: etree._Element) -> bytes:
     return bytes(etree.tostring(tree, xml_declaration=True, encoding=encoding))
 
 
-def read_xml(content: bytes) -> FileDocument:
+def read_xml(content: bytes, target_lang: str) -> FileDocument:
     """An .xml file: strings of Android, or else all text of a document.
+
+    Args:
+        content: The file.
+        target_lang: BCP-47 tag, for the attribute `tools:locale` of Android's strings.
 
     Raises:
         BrokenFileError: It is damaged, or has a document type.
     """
     root = parsed(content, keep_cdata=True)
     if root.tag == "resources":
-        return _android(content, root)
+        return _android(content, root, target_lang)
     if b"<![CDATA[" in content:
         text = etree.tostring(parsed(content).getroottree(), encoding="unicode")
         return FileDocument((text,), Format.XML, lambda translations: _declared(translations[0]))
@@ -78,7 +85,9 @@ def _well_formed(text: str) -> etree._Element:
         raise BrokenFileError("the translation of the file is not well-formed; send it again") from None
 
 
-def _android(content: bytes, root: etree._Element) -> FileDocument:
+def _android(content: bytes, root: etree._Element, target_lang: str) -> FileDocument:
+    locale = next((f"{prefix}:locale" for prefix, uri in root.nsmap.items() if uri == TOOLS), "")
+    named = {locale: target_lang} if root.get(f"{{{TOOLS}}}locale") else {}
     found: list[tuple[etree._Element, Inline | Message]] = []
     for element in _android_texts(root):
         if len(element) == 0:
@@ -90,7 +99,7 @@ def _android(content: bytes, root: etree._Element) -> FileDocument:
             found.append((element, text))
 
     def rebuild(translations: Sequence[str]) -> bytes:
-        edits: dict[etree._Element, Edit] = {}
+        edits = {root: Edit(attributes=named)}
         for (element, text), translation in zip(found, translations, strict=True):
             filled = etree.Element(element.tag, dict(element.attrib))
             if translation == text.text:

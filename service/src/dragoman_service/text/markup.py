@@ -23,10 +23,10 @@ INLINE = frozenset({
 # fmt: off
 OPAQUE = frozenset({
     "code", "kbd", "samp", "var", "pre", "math", "svg", "script", "style", "textarea", "template",
-    "noscript", "object",
+    "noscript", "object", "rp", "rt",
 })
 # fmt: on
-"""HTML elements whose content is not language."""
+"""HTML elements whose content is not language, or only how a word is read."""
 
 ENDLESS = re.compile(r"&(?=#[0-9]{8})")
 """No character has a number of eight digits; Python refuses to read thousands of digits as a number."""
@@ -98,7 +98,8 @@ def chunks(source: str, rules: MarkupRules) -> Iterator[Chunk]:
         elif token.kind is Kind.OPEN and _is_opaque(token, rules):
             after = structure.ends[index] + (index in structure.closed)
             raw = "".join(inner.raw for inner in read[index:after])
-            yield Chunk(raw, "alone" if inline and index in structure.closed else "boundary")
+            ended = index in structure.closed or _is_in_ruby(token, read, after)
+            yield Chunk(raw, "alone" if inline and ended else "boundary")
             index = after
             continue
         elif token.kind is Kind.OPEN:
@@ -151,6 +152,11 @@ def _is_inline(index: int, token: Token, rules: MarkupRules, structure: _Structu
     if rules.html:
         return token.name in INLINE or "-" in token.name
     return index in structure.mixed
+
+
+def _is_in_ruby(token: Token, read: Sequence[Token], after: int) -> bool:
+    """Whether the end of a reading may be left out: that of its `<ruby>` follows."""
+    return token.name in ("rp", "rt") and after < len(read) and read[after].name == "ruby"
 
 
 def _is_opaque(token: Token, rules: MarkupRules) -> bool:

@@ -89,7 +89,7 @@ class Piece:
     """A part of a segment.
 
     Args:
-        shown: What the model sees of a text; of a marker, the same as `raw`.
+        shown: What the model sees of a text; of a marker, what it stands for in a translation, mostly `raw`.
         raw: As the source has it.
         role: None for text.
         kind: `text`, `tag`, or the kind of a placeholder.
@@ -101,6 +101,11 @@ class Piece:
     role: Role | None = None
     kind: str = "text"
     pair: int = 0
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether it is a tag that stands elsewhere in the source, or a placeholder from which one was moved."""
+        return self.role is not None and self.raw != self.shown
 
     def part(self, start: int, end: int | None = None) -> Piece:
         """The characters from `start` to `end`; only unescaped text has parts."""
@@ -164,7 +169,13 @@ def trimmed(run: Sequence[Piece]) -> tuple[list[Piece], list[Piece], list[Piece]
         elif _outer(tail):
             after.append(tail)
             last -= 1
-        elif head.role is Role.OPEN and tail.role is Role.CLOSE and head.pair == tail.pair:
+        elif (
+            head.role is Role.OPEN
+            and tail.role is Role.CLOSE
+            and head.pair == tail.pair
+            and not head.is_moved
+            and not tail.is_moved
+        ):
             before.append(head)
             after.append(tail)
             first, last = first + 1, last - 1
@@ -187,7 +198,7 @@ def trimmed(run: Sequence[Piece]) -> tuple[list[Piece], list[Piece], list[Piece]
 def _outer(piece: Piece) -> bool:
     if piece.role is None:
         return not piece.shown.strip()
-    return piece.role is Role.ALONE and piece.kind == "tag"
+    return piece.role is Role.ALONE and piece.kind == "tag" and not piece.is_moved
 
 
 def _placeholder_pieces(text: str) -> Iterator[Piece]:

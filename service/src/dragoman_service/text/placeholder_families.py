@@ -14,6 +14,8 @@ PRINTF = (
     r"%%|%(?:\d{1,2}\$)?[-+#0 'I]{0,4}(?:\d{1,4}|\*(?:\d{1,2}\$)?)?(?:\.(?:\d{1,4}|\*(?:\d{1,2}\$)?)?)?"
     r"(?:<\w{1,12}>|(?:hh|h|ll|l|L|q|j|z|t)?[diouxXeEfFgGaAcCsSpnm@])"
 )
+OTHERS = r"%[-+# 0]{0,3}(?:\[\d\])?\d{0,3}"
+"""Begins those of Python's, Go's and other conversions that C has not."""
 JAVA = r"%(?:\d{1,2}\$|<)?[-#+ 0,(]{0,5}\d{0,4}(?:\.\d{1,4})?(?:[bBhHsScCdoxXeEfgGaA%n]|[tT][A-Za-z])"
 NAMED = r"%(?:<(?!PRI)\w{1,64}>|\(\w{1,64}\))[-+#0]{0,3}\d{0,4}(?:\.\d{1,4})?[a-zA-Z]|%\{[^{}]{1,64}\}"
 BRACES = r"\{[^{}\s]{0,64}\}"
@@ -23,15 +25,19 @@ STRFTIME = r"%[-_^0#EO]{0,2}[A-Za-z%+]"
 FAMILIES = {
     # https://www.gnu.org/software/gettext/manual/html_node/Translators-for-other-Languages.html
     **dict.fromkeys(
-        ("c", "objc", "c++", "awk", "lua", "tcl", "php", "perl", "python", "elisp", "librep", "javascript", "go", "d",
+        ("c", "objc", "c++", "awk", "tcl", "perl", "elisp", "librep", "javascript", "d",
          "gfc-internal", "gcc-internal", "ycp", "modula2", "ocaml", "pascal", "object-pascal"),
         f"{PRINTF}|{NAMED}",
     ),
     **dict.fromkeys(
         ("python-brace", "perl-brace", "csharp", "rust", "java", "c++-brace"), rf"{BRACES}|'\{{[^{{}}']*'"
     ),
+    "python": rf"{PRINTF}|{NAMED}|{OTHERS}r",
+    "go": rf"{PRINTF}|{OTHERS}[vTtqbUw]",
+    "php": rf"{PRINTF}|{OTHERS}b",
+    "lua": rf"{PRINTF}|{OTHERS}q",
     "java-printf": JAVA,
-    "ruby": rf"{NAMED}|{PRINTF}",
+    "ruby": rf"{NAMED}|{PRINTF}|{OTHERS}[bB]",
     **dict.fromkeys(("qt", "qt-plural"), r"%L?\d{1,2}|%L?n"),
     **dict.fromkeys(("kde", "kde-kuit", "smalltalk"), r"%L?\d{1,2}"),
     "boost": r"%\|[^|\s]{1,20}\||%\d{1,2}%|" + PRINTF,

@@ -96,7 +96,7 @@ def restore(segment: Segment, answer: str) -> str:
     texts.append(_escaped(answer[position:], segment.format, written))
     blanks = _blanks(segment)
     texts = with_line_breaks(texts, blanks) if blanks else texts
-    markers = [raws[marker.role, marker.number].raw for marker in found]
+    markers = [raws[marker.role, marker.number].shown for marker in found]
     return "".join(chain.from_iterable(zip(texts, [*markers, ""], strict=True)))
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from dragoman_protocols.translation import Format
+from dragoman_service.text.inline_pieces import inline_pieces
 from dragoman_service.text.markup import Chunk, MarkupRules, chunks
 from dragoman_service.text.pieces import (
     MARKER_PATTERN,
@@ -20,7 +21,6 @@ from dragoman_service.text.pieces import (
     Role,
     marker_text,
     markers_in,
-    markup_pieces,
     plain_pieces,
     trimmed,
 )
@@ -101,26 +101,15 @@ def _parts(text: str, how: Preparation) -> Iterable[Segment | Chunk | str]:
     rules = MarkupRules(
         how.format is Format.HTML, how.ignore_tags, how.splitting_tags, how.non_splitting_tags
     )
-    run: list[Piece] = []
+    run: list[Chunk] = []
     for chunk in chunks(text, rules):
         if chunk.kind == "boundary":
-            yield from segments_of(run, how)
+            yield from segments_of(inline_pieces(run, html=rules.html), how)
             yield chunk
             run = []
-        elif chunk.kind == "text":
-            run += markup_pieces(chunk.raw, html=rules.html)
         else:
-            _add_tag(run, chunk)
-    yield from segments_of(run, how)
-
-
-def _add_tag(run: list[Piece], chunk: Chunk) -> None:
-    """Append a tag to `run`; an empty pair becomes a single tag."""
-    if chunk.pair and run and run[-1].pair == chunk.pair:
-        raw = run.pop().raw + chunk.raw
-        run.append(Piece(raw, raw, Role.ALONE, "tag"))
-    else:
-        run.append(Piece(chunk.raw, chunk.raw, Role(chunk.kind), "tag", chunk.pair))
+            run.append(chunk)
+    yield from segments_of(inline_pieces(run, html=rules.html), how)
 
 
 @dataclass(frozen=True)
@@ -208,7 +197,7 @@ def _fitting(group: Sequence[Piece], how: Preparation) -> Iterable[Sequence[Piec
         how.count_tokens,
         lang=how.lang,
         by_line=how.by_line and how.format is Format.PLAIN,
-        by_sentence=how.by_sentence,
+        by_sentence=how.by_sentence and not any(piece.is_moved for piece in group),
         atom=MARKER_PATTERN,
     )
     if len(segments.texts) <= 1:

@@ -73,7 +73,7 @@ def untagged(segment: Segment) -> Untagged:
                 tags.append(Tag(marker.role, marker.number, length))
                 alone = marker.role is Role.ALONE
                 continue
-            shown = _character(piece.raw) if piece.kind == "entity" else piece.raw
+            shown = _character(piece.raw) if piece.kind == "entity" else piece.shown
         elif alone and last.isspace() and shown[:1].isspace():
             tags[-1] = replace(tags[-1], apart=True)
             shown = shown[1:]

@@ -453,6 +453,13 @@ def test_android_s_blanks_escapes_and_tags_stay(source: str) -> None:
     assert document.rebuild([text + "!" for text in document.texts]) == expected.replace(b"\n   ", b"\r\n   ")
 
 
+def test_android_s_locale_is_that_of_the_target() -> None:
+    tools = "xmlns:tools='http://schemas.android.com/tools' tools:locale='{}'"
+    content = f"<resources {tools}><string name='a'>B</string></resources>"
+    back = read("a.xml", content.format("en").encode(), "pt-BR").rebuild(["C"]).decode()
+    assert back == content.format("pt-BR").replace("B<", "C<")
+
+
 def test_android_s_escaped_blanks_stay() -> None:
     frame = '<resources><string name="a">{}</string></resources>'
     document = read("a.xml", frame.format("\\u0020Your name:\\u0020").encode(), "de")

@@ -10,6 +10,7 @@ from tests.unit.service.files.test_documents import translated
 from dragoman_service.files.kinds import read
 from dragoman_service.files.messages import Message
 from dragoman_service.files.values import is_language
+from dragoman_service.text.placeholders import placeholders
 
 CASES = Path(__file__).parent / "cases"
 MAX_S = 5.0
@@ -211,3 +212,19 @@ def test_time_grows_with_the_size(unit: str) -> None:
     assert message.written(message.text) == value
     message.written(f"{message.text}!")
     assert time.thread_time() - began_s < MAX_S
+
+
+@pytest.mark.parametrize(
+    ("family", "placeholder"),
+    [("go", "%+v"), ("go", "%q"), ("php", "%b"), ("lua", "%q"), ("ruby", "%08b")],
+)
+def test_placeholders_that_only_some_families_have(family: str, placeholder: str) -> None:
+    message = Message(f'Say "{placeholder}" now', frozenset({family}))
+    assert f'Say "{placeholder}' not in message.text
+    assert message.written(message.text.replace("Say", "Sag")) == f'Sag "{placeholder}" now'
+
+
+def test_placeholders_of_python_are_found_in_any_text() -> None:
+    assert [each.text for each in placeholders("No %r in @{{x}}, {% set a = {} %}")] == [
+        "%r", "{{x}}", "{% set a = {} %}"
+    ]  # fmt: skip

@@ -20,8 +20,8 @@ from lxml import etree
 
 from dragoman_protocols.errors import BrokenFileError, GenerationError
 from dragoman_service.files.document import FileDocument
+from dragoman_service.files.html import read_html
 from dragoman_service.files.kinds import read
-from dragoman_service.files.plain import read_html
 from dragoman_service.text.segmented_text import Preparation, prepare
 
 read_word = partial(read, "a.docx", target_lang="fr")
@@ -449,7 +449,7 @@ def test_what_follows_an_element_that_ends_itself_is_translated(closed: str) -> 
 
 
 def test_in_html_a_slash_ends_no_script() -> None:
-    assert read_html(b"<script/><p>Hello</p></script><p>you</p>").words() == ("you",)
+    assert read_html(b"<script/><p>Hello</p></script><p>you</p>", "en").words() == ("you",)
 
 
 def test_a_chapter_that_came_back_broken_is_not_handed_out() -> None:

@@ -4,8 +4,9 @@ import pytest
 
 from dragoman_protocols.errors import BrokenFileError, UnsupportedFileError
 from dragoman_protocols.translation import Format
+from dragoman_service.files.html import read_html
 from dragoman_service.files.kinds import read
-from dragoman_service.files.plain import read_html, read_text
+from dragoman_service.files.plain import read_text
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,7 @@ def test_another_encoding_is_refused_rather_than_guessed(content: bytes) -> None
 
 def test_html_declares_its_encoding_and_keeps_it() -> None:
     page = b'<html><head><meta charset="iso-8859-1"></head><body>Gr\xf6\xdfe</body></html>'
-    document = read_html(page)
+    document = read_html(page, "en")
     assert document.format is Format.HTML
     assert "Größe" in document.texts[0]
     assert document.rebuild(document.texts) == page
@@ -40,7 +41,7 @@ def test_html_declares_its_encoding_and_keeps_it() -> None:
 
 def test_html_of_an_unknown_encoding_is_refused() -> None:
     with pytest.raises(BrokenFileError, match="x-klingon"):
-        read_html(b'<meta charset="x-klingon">')
+        read_html(b'<meta charset="x-klingon">', "en")
 
 
 def test_a_file_is_known_by_the_end_of_its_name() -> None:
@@ -52,5 +53,5 @@ def test_a_file_is_known_by_the_end_of_its_name() -> None:
 
 def test_a_page_s_words_are_what_is_shown_of_it() -> None:
     page = b"<html><head><style>p { color: red }</style></head><body><!-- no --><p>Hello <b>you</b></p></body></html>"
-    assert read_html(page).words() == ("Hello you",)
+    assert read_html(page, "en").words() == ("Hello you",)
     assert read_text(b"1 < 2").words() == ("1 < 2",)

@@ -1,0 +1,63 @@
+"""HTML files: one text each, written back in the encoding in which it came, with its new language."""
+
+from __future__ import annotations
+
+import re
+
+from dragoman_protocols.markup_tokens import Kind, tokens
+from dragoman_protocols.scripts import is_right_to_left
+from dragoman_protocols.translation import Format
+from dragoman_service.files.document import FileDocument
+from dragoman_service.files.plain import decoded, known_encoding, marked_encoding
+from dragoman_service.files.xml_source import with_attributes
+
+CHARSET = re.compile(rb"""<meta\s[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:\-]{1,40})""", re.IGNORECASE)
+"""Source: https://html.spec.whatwg.org/multipage/parsing.html#prescan-a-byte-stream-to-determine-its-encoding"""
+
+PRESCAN_BYTES = 1024
+
+
+def read_html(content: bytes, target_lang: str) -> FileDocument:
+    """An HTML file, in the encoding that its byte order mark or `<meta charset>` names, else UTF-8.
+
+    Characters of a translation that this encoding lacks are written as character references.
+
+    Args:
+        content: The file.
+        target_lang: BCP-47 tag that the translated file names.
+
+    Raises:
+        BrokenFileError: It is not in that encoding, or it is unknown.
+    """
+    named = CHARSET.search(content, 0, PRESCAN_BYTES)
+    encoding = marked_encoding(content) or known_encoding(named[1].decode() if named else "utf-8")
+    text = decoded(content, encoding)
+    return FileDocument(
+        (text,),
+        Format.HTML,
+        lambda texts: in_language(texts[0], target_lang).encode(encoding, "xmlcharrefreplace"),
+    )
+
+
+def in_language(html: str, tag: str) -> str:
+    """A document whose `<html>` names its language and direction, and its `<body>` where it did before."""
+    parts: list[str] = []
+    position = 0
+    direction = "rtl" if is_right_to_left(tag) else "ltr"
+    for token in tokens(html, html=True):
+        raw = token.raw
+        if token.kind is Kind.OPEN and token.name in ("html", "body"):
+            is_root = token.name == "html"
+            attributes = {
+                "lang": tag if is_root or token.attribute("lang") else None,
+                "xml:lang": tag if token.attribute("xml:lang") else None,
+                "dir": direction if token.attribute("dir") or (is_root and direction == "rtl") else None,
+            }
+            # What a template fills in stays.
+            attributes = {n: v for n, v in attributes.items() if v and "{" not in (token.attribute(n) or "")}
+            raw = with_attributes(raw, attributes)
+        parts.append(raw)
+        position += len(token.raw)
+        if token.name == "body":
+            break
+    return "".join([*parts, html[position:]])
