@@ -38,7 +38,7 @@ def seen_text(content: bytes) -> Any:
 
 
 def seen_html(content: bytes) -> Any:
-    return re.sub(r">\s+", ">", content.decode())
+    return re.sub(r">\s+", ">", re.sub(r"<html[^>]*", "<html", content.decode()))
 
 
 def seen_word(content: bytes) -> Any:

@@ -30,7 +30,7 @@ def test_another_encoding_is_refused_rather_than_guessed(content: bytes) -> None
 
 
 def test_html_declares_its_encoding_and_keeps_it() -> None:
-    page = b'<html><head><meta charset="iso-8859-1"></head><body>Gr\xf6\xdfe</body></html>'
+    page = b'<html lang="en"><head><meta charset="iso-8859-1"></head><body>Gr\xf6\xdfe</body></html>'
     document = read_html(page, "en")
     assert document.format is Format.HTML
     assert "Größe" in document.texts[0]
