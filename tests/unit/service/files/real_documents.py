@@ -143,8 +143,8 @@ def site() -> bytes:
 def article() -> bytes:
     rows = "".join(f"<tr><td>{sentence}</td><td>{n}</td></tr>" for n, sentence in enumerate(SENTENCES))
     body = "".join(f"<h2>{SENTENCES[n % 7]}</h2><p>{paragraph(n)} <b>Read this.</b></p>" for n in range(12))
-    page = f"<!doctype html><html><head><title>An article</title></head><body>{body}<table>{rows}</table></body></html>"
-    return page.encode()
+    head = "<!doctype html><html lang='en-GB'><head><title>An article</title></head>"
+    return f"{head}<body>{body}<table>{rows}</table></body></html>".encode()
 
 
 def seen_content(content: bytes) -> Any:
