@@ -51,7 +51,7 @@ def post(pod: Any, **fields: Any) -> tuple[int, str, str]:
 def test_an_unknown_pair(pod: Any) -> None:
     status, code, message = post(pod, target_lang="ne")
     assert (status, code) == (422, "unsupported_pair")
-    assert message == "en to ne is not served here; served are en to de, fr"
+    assert message == "en to ne is not served here; targets are de, fr"
 
 
 @pytest.mark.parametrize(

@@ -18,13 +18,14 @@ from msgspec import Meta, Struct
 
 from dragoman_protocols import errors
 from dragoman_protocols.bodies import JSON_TYPE
-from dragoman_protocols.calls import Need, Peek, Reading, Results, Translate, json_of, peek_of
+from dragoman_protocols.calls import Peek, Reading, Results, Translate, json_of, peek_of
 from dragoman_protocols.deepl.codes import source_code, target_tag
 from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation
 from dragoman_protocols.errors import EmptyTextError, ErrorTable, RequestError
 from dragoman_protocols.languages import Codes
 from dragoman_protocols.messages import CORS_HEADERS, Answer, Request, cors_answer, error_answer
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.served import Need
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import Format, TranslationRequest, not_blank, put_back
 
@@ -156,7 +157,7 @@ def call_immersive(_: ImmersiveRequest, found: Peek, site: Site) -> Translate:
 
 def _need(source: str | None, target: str, texts: tuple[str, ...], offer: Offer) -> Need:
     tag = CODES.tag(target, offer.listed_targets)
-    return Need(CODES.source(source, offer.listed_sources), (tag,), texts)
+    return Need(CODES.source(source, offer.listed_sources), (tag,), texts, keeps=True)
 
 
 def _call(found: Peek, written: Format, render: Callable[[Results], Answer]) -> Translate:

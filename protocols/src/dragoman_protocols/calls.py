@@ -11,14 +11,21 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from dragoman_contract.routing import ROUTER_HEADER
 from dragoman_protocols.bodies import read_json
 from dragoman_protocols.detection import Detection
 from dragoman_protocols.documents import Document
-from dragoman_protocols.errors import RequestError
+from dragoman_protocols.errors import CallerError, RequestError
 from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.served import Need, model_not_found, refusal
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import Delta, TranslationRequest, TranslationResult
+
+ROUTER = ROUTER_HEADER.lower().encode()
+
+EQUAL = "Source and target language are equal."
+"""DeepL's error for a file in the target language."""
 
 Results = Sequence[Sequence[TranslationResult]]
 """For each `TranslationRequest` of a call, its texts' results."""
@@ -68,6 +75,7 @@ class TranslateFile:
         request: The options; without texts, which the pod reads in the file.
         render: Makes the answer of the `Document`; in the background that of the upload, else that of the result.
         deliver: Makes the answer that is the translated file itself, which is not kept then; not in the background.
+        refused_source: The translation fails if the file is detected to be in this language; None: in none.
     """
 
     name: str
@@ -76,6 +84,7 @@ class TranslateFile:
     render: Callable[[Document], Answer]
     glossary_ids: tuple[str, ...] = ()
     deliver: Callable[[Document, bytes], Answer] | None = None
+    refused_source: str | None = None
 
 
 class Detect(NamedTuple):
@@ -87,25 +96,6 @@ class Detect(NamedTuple):
 
     texts: tuple[str, ...]
     render: Callable[[Sequence[Detection]], Answer]
-
-
-class Need(NamedTuple):
-    """A source and the targets that one deployment has to serve.
-
-    Args:
-        source: BCP-47 tag in its canonical form; None where it has to be detected.
-        targets: The same for the translations.
-        texts: To detect the source by.
-    """
-
-    source: str | None
-    targets: tuple[str, ...]
-    texts: tuple[str, ...] = ()
-
-    @property
-    def characters(self) -> int:
-        """Code points of the texts."""
-        return sum(map(len, self.texts))
 
 
 class Peek(NamedTuple):
@@ -146,7 +136,7 @@ Found = TypeVar("Found", covariant=True)
 class Reading(Generic[Found]):
     """How the requests of an endpoint are read; each step raises `CallerError`.
 
-    Router and pod find the same pairs and size in a request: both run `find`.
+    Router and pod find the same pairs and size in a request, and the same errors: both run `find`, then `served`.
 
     Args:
         parse: Parses what `find` takes and ignores all else: a router must not refuse options of a newer pod.
@@ -170,9 +160,25 @@ class Reading(Generic[Found]):
         return self._find(self._parse(request), offer)
 
     def read(self, request: Request, site: Site) -> Found:
-        """What the pod has to do."""
-        whole = self._parse_all(request)
-        return self._call(whole, self._find(whole, site.offer), site)
+        """What the pod has to do; of several errors the one that a router finds first."""
+        try:
+            whole = self._parse_all(request)
+            found = self._find(whole, site.offer)
+            _check(found, request, site)
+            return self._call(whole, found, site)
+        except CallerError:
+            _check(self.peek(request, site.offer), request, site)
+            raise
+
+
+def _check(found: Peek, request: Request, site: Site) -> None:
+    """Refuse a model that is not there, and languages that are not served."""
+    # A router has chosen the deployment, which may have another name there.
+    if found.model is not None and found.model not in site.models and request.header(ROUTER) is None:
+        raise model_not_found(found.model, site.models)
+    error = refusal(found.needs, site.offer)
+    if error is not None:
+        raise error
 
 
 def json_of(shape: type[Shape]) -> Callable[[Request], Shape]:

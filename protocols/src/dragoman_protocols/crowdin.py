@@ -17,13 +17,14 @@ from msgspec import Meta, Struct
 
 from dragoman_protocols import errors
 from dragoman_protocols.bodies import JSON_TYPE, read_json
-from dragoman_protocols.calls import NOTHING, Need, Peek, Reading, Results, Translate, peek_of
+from dragoman_protocols.calls import NOTHING, Peek, Reading, Results, Translate, peek_of
 from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation
 from dragoman_protocols.errors import ErrorTable, InvalidFieldError, RequestError
 from dragoman_protocols.forms import last
 from dragoman_protocols.languages import Codes
 from dragoman_protocols.messages import Answer, Request, error_answer, json_answer
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.served import Need
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult, not_blank, put_back
 

@@ -99,6 +99,8 @@ class Document:
         return change
 
 
+NOT_FOUND = "Document not found: there is none of this id, or it was kept for too long"
+
 KEPT_S = 30 * 60
 """From the end of the translation, as LibreTranslate keeps files."""
 

@@ -16,9 +16,10 @@ the statuses and bodies of its own with an `ErrorTable`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, Literal, TypeVar
 
 Row = TypeVar("Row")
+Side = Literal["source", "target", "pair"]
 
 
 class RequestError(Exception):
@@ -41,9 +42,18 @@ class MalformedRequestError(CallerError):
 
 
 class InvalidFieldError(CallerError):
-    """A field is missing, unknown, or of the wrong type."""
+    """A field is missing, unknown, or of the wrong type.
+
+    Args:
+        field: Its path, such as `messages[0].role`; empty: the message alone has it.
+    """
 
     code = "invalid_field"
+    field = ""
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class BodyTooLargeError(CallerError):
@@ -58,14 +68,30 @@ class EmptyTextError(CallerError):
     code = "empty_text"
 
 
-class UnknownLanguageError(CallerError):
+class LanguageError(CallerError):
+    """A language of the request is unknown or not served.
+
+    Args:
+        tag: The language, as the message has it.
+        side: Which language of the pair is wrong; `pair`: only both together.
+    """
+
+    tag = ""
+    side: Side = "pair"
+
+    def __init__(self, message: str, tag: str = "", side: Side = "pair") -> None:
+        super().__init__(message)
+        self.tag, self.side = tag, side
+
+
+class UnknownLanguageError(LanguageError):
     """A tag is no BCP-47 tag of a language that has a name."""
 
     code = "unknown_language"
 
 
-class UnsupportedPairError(CallerError):
-    """The pair is not among those that this deployment serves."""
+class UnsupportedPairError(LanguageError):
+    """The pair is not among those that are served."""
 
     code = "unsupported_pair"
 

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from dragoman_protocols import errors
 from dragoman_protocols.bodies import T, read_fields, read_json
-from dragoman_protocols.calls import Detect, Need, Peek, Reading, Results, Translate, peek_of
+from dragoman_protocols.calls import Detect, Peek, Reading, Results, Translate, peek_of
 from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation, json_or_form
 from dragoman_protocols.errors import ErrorTable, RequestError
 from dragoman_protocols.forms import last
@@ -25,6 +25,7 @@ from dragoman_protocols.markup_tokens import Kind as Token
 from dragoman_protocols.markup_tokens import tokens
 from dragoman_protocols.messages import Answer, Request, error_answer, json_answer
 from dragoman_protocols.offer import Offer, name_in
+from dragoman_protocols.served import Need
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult, not_blank, put_back
 

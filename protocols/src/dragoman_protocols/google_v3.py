@@ -15,13 +15,14 @@ import msgspec
 from msgspec import Meta, Struct
 
 from dragoman_protocols.bodies import JSON_TYPE, read_json
-from dragoman_protocols.calls import Detect, Need, Peek, Reading, Results, Translate, json_of, peek_of
+from dragoman_protocols.calls import Detect, Peek, Reading, Results, Translate, json_of, peek_of
 from dragoman_protocols.endpoints import Endpoint, Kind, Operation
 from dragoman_protocols.errors import UnknownPathError
 from dragoman_protocols.forms import last
 from dragoman_protocols.google import API, CODES, escaped
 from dragoman_protocols.messages import Answer, Request, json_answer
 from dragoman_protocols.offer import Offer, name_in
+from dragoman_protocols.served import Need
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult, not_blank, put_back
 

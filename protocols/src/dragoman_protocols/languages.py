@@ -5,20 +5,27 @@ Source: https://www.rfc-editor.org/rfc/rfc5646 for tags, CLDR (through langcodes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 import langcodes
 from langcodes.tag_parser import LanguageTagError
 
 from dragoman_contract.languages import ANY, MAX_TAG_CHARS, Languages, is_tag, serves
-from dragoman_protocols.errors import UnknownLanguageError, UnsupportedPairError
+from dragoman_protocols.errors import UnknownLanguageError
 
 CHINESE = frozenset({"zh", "cmn"})
 """Primary subtags that prompt families mean by "Chinese"; Cantonese (yue) is a target of its own."""
 
+
+MAX_SUBTAGS = 8
+PRIVATE = re.compile("q[a-t][a-z]")
+"""Subtags for private use."""
+MAX_LISTED = 12
 
 AUTO = "auto"
 """The source language that requests detection."""
@@ -51,10 +58,15 @@ class Language:
 
 @dataclass(frozen=True)
 class Pair:
-    """What is translated into what."""
+    """What is translated into what.
+
+    Args:
+        kept: Whether texts are in the target language already, and stay as they are.
+    """
 
     source: Language
     target: Language
+    kept: bool = False
 
 
 UNKNOWN = Language("und", "und", "unknown", "未知")
@@ -96,7 +108,7 @@ def primary(tag: str) -> str:
         known = _parsed(tag)
     except (LanguageTagError, LookupError) as error:
         raise UnknownLanguageError(f"{tag!r} is no language tag that is known") from error
-    if known.language is None or not known.is_valid():
+    if known.language is None or not known.is_valid() or PRIVATE.fullmatch(known.language):
         raise UnknownLanguageError(f"{tag!r} names no language that is known")
     return known.language
 
@@ -165,12 +177,13 @@ class Codes:
     def __init__(self, tags: Mapping[str, str], given: Mapping[str, str], *, names: bool = False) -> None:
         self._tags, self._given, self._names = tags, given, names
 
-    def tag(self, code: str, listed: frozenset[str]) -> str:
+    def tag(self, code: str, listed: frozenset[str], side: Literal["source", "target"] = "target") -> str:
         """The tag of a code.
 
         Args:
             code: As the client sent it.
             listed: Tags that are served, in lower case: a code that is one of them stands for itself.
+            side: For the error.
 
         Raises:
             UnknownLanguageError: It is none.
@@ -181,7 +194,10 @@ class Codes:
         found = self._tags.get(lowered)
         if found is not None:
             return found
-        return canonical(tag_of_name(code) if self._names and not is_tag(code) else code)
+        try:
+            return canonical(tag_of_name(code) if self._names and not is_tag(code) else code)
+        except UnknownLanguageError as error:
+            raise UnknownLanguageError(str(error), code, side) from None
 
     def source(self, code: str | None, listed: frozenset[str]) -> str | None:
         """The same for a source language: None for `auto`, an empty code or none, which ask for detection.
@@ -189,7 +205,7 @@ class Codes:
         Raises:
             UnknownLanguageError: It is none.
         """
-        return None if not code or code.lower() == AUTO else self.tag(code, listed)
+        return None if not code or code.lower() == AUTO else self.tag(code, listed, "source")
 
     def locale(self, code: str) -> str:
         """The tag of the language that names are wanted in; what is none is returned as it is."""
@@ -224,30 +240,6 @@ def _parsed(tag: str) -> langcodes.Language:
     return langcodes.Language.get(tag)
 
 
-def pair(source_lang: str | None, target_lang: str, served: tuple[Languages, ...]) -> Pair:
-    """The pair of a request, if it is served.
-
-    Args:
-        source_lang: BCP-47 tag of the text; None where it is yet to be detected, which gives `UNKNOWN`.
-        target_lang: BCP-47 tag of the translation.
-        served: The deployment's pairs; empty means every pair.
-
-    Raises:
-        UnknownLanguageError: A tag is none, or names no language.
-        UnsupportedPairError: With the pairs that are served.
-    """
-    if source_lang is None:
-        return Pair(UNKNOWN, _served_target(language(target_lang), target_lang, served))
-    found = Pair(language(source_lang), language(target_lang))
-    if not (serves(served, source_lang, target_lang) or serves(served, found.source.tag, found.target.tag)):
-        raise UnsupportedPairError(
-            f"{found.source.tag} to {found.target.tag} is not served here; served are {listing(served)}"
-        )
-    if found.source.tag == found.target.tag:
-        raise UnsupportedPairError(f"source_lang and target_lang are both {found.source.tag}")
-    return found
-
-
 def sources(target: Language, served: tuple[Languages, ...]) -> tuple[str, ...]:
     """Tags of the languages that are translated into `target`; empty means every language."""
     found = [entry.source for entry in served if serves((entry,), _any_of(entry), target.tag)]
@@ -259,22 +251,26 @@ def _any_of(entry: Languages) -> str:
     return "und" if entry.source == ANY else entry.source
 
 
-def _served_target(target: Language, requested: str, served: tuple[Languages, ...]) -> Language:
-    if any(serves((entry,), _any_of(entry), tag) for entry in served for tag in (requested, target.tag)):
-        return target
-    if not served:
-        return target
-    raise UnsupportedPairError(f"nothing is translated into {target.tag} here; served are {listing(served)}")
-
-
 def script(tag: str) -> str | None:
     """The script that a language is written in: `zh-TW` is Hant, `sr` Cyrl; None if it is not known."""
     return langcodes.Language.get(tag).maximize().script
 
 
-def listing(served: tuple[Languages, ...], most: int = 20) -> str:
-    """Pairs as a sentence lists them: `en to de, fr; de to en`, at most `most` targets a source."""
-    return "; ".join(
-        f"{entry.source} to {', '.join(entry.targets[:most])}" + (", …" if len(entry.targets) > most else "")
-        for entry in served[:most]
-    ) + ("; …" if len(served) > most else "")
+def fallbacks(tag: str) -> list[tuple[str, int]]:
+    """The tags under which a tag may be listed, in lower case, with how many subtags it lost; `*` last, as -1."""
+    parts = normal(tag[:MAX_TAG_CHARS]).split("-")[:MAX_SUBTAGS]
+    found = [("-".join(parts[:length]), len(parts) - length) for length in range(len(parts), 0, -1)]
+    return [*found, (ANY, -1)]
+
+
+def normal(tag: str) -> str:
+    """The canonical form of a tag in lower case; `*` and what is no tag as they are."""
+    try:
+        return canonical(tag).lower()
+    except UnknownLanguageError:
+        return tag.lower()
+
+
+def listing(tags: Sequence[str], most: int = MAX_LISTED) -> str:
+    """The first tags, as a sentence lists them."""
+    return ", ".join(tags[:most]) + (", …" if len(tags) > most else "")

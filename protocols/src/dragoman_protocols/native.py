@@ -16,7 +16,7 @@ from dragoman_contract.http import TRANSLATE_PATH
 from dragoman_contract.languages import MAX_TAG_CHARS
 from dragoman_protocols import errors
 from dragoman_protocols.bodies import JSON_TYPE
-from dragoman_protocols.calls import Need, Peek, Reading, Translate, json_of, peek_of
+from dragoman_protocols.calls import Peek, Reading, Translate, json_of, peek_of
 from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation
 from dragoman_protocols.errors import ErrorTable, InvalidFieldError, MalformedRequestError, RequestError
 from dragoman_protocols.glossaries.matching import MAX_TERM_CHARS, Term
@@ -24,6 +24,7 @@ from dragoman_protocols.languages import AUTO, canonical_of_short
 from dragoman_protocols.memories import segment_key
 from dragoman_protocols.messages import Answer, Request, error_answer, event, json_answer
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.served import Need
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import (
     Delta,

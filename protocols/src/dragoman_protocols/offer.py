@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -10,6 +10,7 @@ import langcodes
 from langcodes.tag_parser import LanguageTagError
 
 from dragoman_contract.languages import ANY, Languages, is_tag
+from dragoman_protocols.languages import fallbacks, normal
 
 _COMMON = (
     "af am ar az be bg bn bs ca cs cy da de el en eo es et eu fa fi fr ga gl gu ha he hi hr hu hy id ig is it "
@@ -32,12 +33,35 @@ class Offer:
         targets: For each source, what it can become.
         named_targets: Targets that a deployment lists by name rather than by "any", in lower case.
         any_source: Whether a deployment translates from every language.
+        entries: The pairs as they are listed.
     """
 
     sources: tuple[str, ...]
     targets: Mapping[str, tuple[str, ...]]
     named_targets: frozenset[str] = frozenset()
     any_source: bool = False
+    entries: tuple[Languages, ...] = EVERY_PAIR
+
+    @cached_property
+    def _pairs(self) -> frozenset[tuple[str, str]]:
+        return frozenset(listed_pairs(self.entries)) if self.entries else frozenset()
+
+    def serves(self, source: str, target: str) -> bool:
+        """Whether a pair is served: by its tags, or by those with fewer subtags."""
+        targets = fallbacks(target)
+        return any(
+            (source_tag, target_tag) in self._pairs
+            for source_tag, _ in fallbacks(source)
+            for target_tag, _ in targets
+        )
+
+    def has_source(self, tag: str) -> bool:
+        """Whether anything is translated from a language."""
+        return not {tag for tag, _ in fallbacks(tag)}.isdisjoint(source for source, _ in self._pairs)
+
+    def has_target(self, tag: str) -> bool:
+        """Whether anything is translated into a language."""
+        return not {tag for tag, _ in fallbacks(tag)}.isdisjoint(target for _, target in self._pairs)
 
     @cached_property
     def all_targets(self) -> tuple[str, ...]:
@@ -58,6 +82,14 @@ class Offer:
     def listed_targets(self) -> frozenset[str]:
         """The targets in lower case."""
         return frozenset(map(str.lower, self.all_targets))
+
+
+def listed_pairs(languages: tuple[Languages, ...]) -> Iterator[tuple[str, str]]:
+    """The pairs of a deployment in their `normal` form; `*` to `*` where it lists none."""
+    for entry in languages or EVERY_PAIR:
+        source = normal(entry.source)
+        for target in entry.targets:
+            yield source, normal(target)
 
 
 def offer_of(deployments: Iterable[tuple[Languages, ...]]) -> Offer:
@@ -85,7 +117,8 @@ def offer_of(deployments: Iterable[tuple[Languages, ...]]) -> Offer:
     }
     listed = frozenset(tag.lower() for entry in entries for tag in entry.targets if tag != ANY)
     any_source = any(entry.source == ANY for entry in entries)
-    return Offer(tuple(source for source in targets if targets[source]), targets, listed, any_source)
+    sources = tuple(source for source in targets if targets[source])
+    return Offer(sources, targets, listed, any_source, tuple(entries))
 
 
 def name_in(tag: str, locale: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dragoman_contract.languages import Languages
 from dragoman_protocols.errors import InvalidFieldError
 from dragoman_protocols.fleet import ObservedFleet
 from dragoman_protocols.offer import Offer
@@ -43,7 +42,6 @@ class Site:
     """What the program that answers has to offer: a pod its own model, a router all deployments.
 
     Args:
-        served: The pairs as they are listed; empty means every pair.
         ready: Whether translations are possible now.
         usage: Of the caller's key, or the pod's own count.
         page: Whether the web page is served.
@@ -52,7 +50,6 @@ class Site:
     """
 
     offer: Offer
-    served: tuple[Languages, ...]
     models: tuple[str, ...]
     limits: Limits
     keys_required: bool = False

@@ -20,7 +20,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from dragoman_contract.metrics import Metric
-from dragoman_protocols.calls import Need
+from dragoman_protocols.served import Need
 from dragoman_router.fleet.backend import DURATION_BUCKETS_S
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.metric_definitions import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dragoman_protocols.calls import Need
 from dragoman_protocols.messages import Request
+from dragoman_protocols.served import Need
 
 
 @dataclass(slots=True)

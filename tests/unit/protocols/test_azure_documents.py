@@ -12,7 +12,7 @@ from dragoman_protocols.multipart import read_form
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.site import Limits, Site
 
-SITE = Site(offer_of([()]), (), ("m",), Limits(3, 1_000_000))
+SITE = Site(offer_of([()]), ("m",), Limits(3, 1_000_000))
 QUERY = "api-version=2024-05-01&targetLanguage=de&sourceLanguage=en"
 
 

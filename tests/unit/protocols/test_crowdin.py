@@ -14,7 +14,7 @@ from dragoman_protocols.offer import offer_of
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Format, TranslationResult
 
-SITE = Site(offer_of([()]), (), ("m",), Limits(3, 1000))
+SITE = Site(offer_of([()]), ("m",), Limits(3, 1000))
 PAIR = b"source=en&target=uk&project_id=727186&jwtToken=e30.e30.sig"
 
 
@@ -53,7 +53,7 @@ def test_strings_come_with_their_context() -> None:
 
 def test_protected_parts_are_read_as_html_and_other_strings_as_they_are() -> None:
     strings = ["a < b", 'Hi <span translate="no">{0}</span>', "c", "Hi <notranslate>%s</notranslate>"]
-    site = Site(SITE.offer, (), ("m",), Limits(9, 1000))
+    site = Site(SITE.offer, ("m",), Limits(9, 1000))
     plain, html = READING.read(request({"strings": strings}), site).requests
     assert (plain.texts, plain.format) == (("a < b", "c"), Format.PLAIN)
     assert (html.texts, html.format) == ((strings[1], strings[3]), Format.HTML)
@@ -75,7 +75,7 @@ def test_codes(code: str, tag: str) -> None:
 
 def test_the_probe_of_an_installation_needs_no_pair() -> None:
     served = (Languages(source="fr", targets=("it",)),)
-    site = Site(offer_of([served]), served, ("m",), Limits(3, 1000))
+    site = Site(offer_of([served]), ("m",), Limits(3, 1000))
     probe = request({"strings": ["validation"]}, b"source=en&target=de")
     assert READING.peek(probe, site.offer) == NOTHING
     call = READING.read(probe, site)

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from dragoman_protocols import native_documents
-from dragoman_protocols.calls import Need, Peek, TranslateFile
+from dragoman_protocols.calls import Peek, TranslateFile
 from dragoman_protocols.documents import Document, State, result_name
 from dragoman_protocols.errors import BrokenFileError, InvalidFieldError, MalformedRequestError
 from dragoman_protocols.glossaries.matching import Term
@@ -15,10 +15,11 @@ from dragoman_protocols.messages import Request
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.native_documents import content_disposition, describe
 from dragoman_protocols.offer import offer_of
+from dragoman_protocols.served import Need
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Formality, OnFinding, Split
 
-SITE = Site(offer_of([()]), (), ("m",), Limits(3, 1_000_000))
+SITE = Site(offer_of([()]), ("m",), Limits(3, 1_000_000))
 ID = UUID(int=10)
 
 

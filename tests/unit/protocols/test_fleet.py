@@ -31,7 +31,7 @@ def get(query: bytes = b"", fleet: ObservedFleet | None = FLEET, page: bool = Tr
     endpoint = recognise(request)
     assert endpoint is ENDPOINT
     assert endpoint.respond is not None
-    return endpoint.respond(request, Site(offer_of([]), (), (), Limits(None, 1), page=page, fleet=fleet))
+    return endpoint.respond(request, Site(offer_of([]), (), Limits(None, 1), page=page, fleet=fleet))
 
 
 def document(query: bytes = b"") -> Any:

@@ -23,7 +23,7 @@ from dragoman_protocols.translation import Format, TranslationRequest, Translati
 
 def site_of(*tags: str) -> Site:
     served = (Languages(source="en", targets=tags),)
-    return Site(offer_of([served]), served, ("m",), Limits(1024, 1_000_000))
+    return Site(offer_of([served]), ("m",), Limits(1024, 1_000_000))
 
 
 SITE = site_of("de", "zh-Hans", "zh-Hant")

@@ -1,10 +1,7 @@
 import pytest
 
-from dragoman_contract.languages import Languages
-from dragoman_protocols.errors import UnknownLanguageError, UnsupportedPairError
-from dragoman_protocols.languages import language, listing, pair
-
-EUROPEAN = (Languages(source="en", targets=("de", "pt-BR")), Languages(source="de", targets=("en",)))
+from dragoman_protocols.errors import UnknownLanguageError
+from dragoman_protocols.languages import language, listing
 
 
 @pytest.mark.parametrize(
@@ -40,29 +37,6 @@ def test_chinese_is_chinese_in_all_its_forms_but_not_cantonese() -> None:
     ]
 
 
-@pytest.mark.parametrize(("source", "target"), [("en", "de"), ("en-GB", "de"), ("EN", "pt-br"), ("de", "en")])
-def test_a_listed_pair_is_served(source: str, target: str) -> None:
-    found = pair(source, target, EUROPEAN)
-    assert (found.source, found.target) == (language(source), language(target))
-
-
-@pytest.mark.parametrize(("source", "target"), [("en", "fr"), ("fr", "de"), ("en", "pt"), ("de", "de")])
-def test_another_pair_is_refused_with_what_is_served(source: str, target: str) -> None:
-    with pytest.raises(UnsupportedPairError, match="served are en to de, pt-BR; de to en"):
-        pair(source, target, EUROPEAN)
-
-
-def test_every_pair_is_served_where_none_is_listed_but_not_into_itself() -> None:
-    assert pair("sw", "ne", ()).target.english == "Nepali"
-    with pytest.raises(UnsupportedPairError, match="both en"):
-        pair("en", "en", ())
-
-
-def test_a_deprecated_tag_is_served_under_either_name() -> None:
-    assert pair("iw", "en", (Languages(source="he", targets=("en",)),)).source.tag == "he"
-    assert pair("iw", "en", (Languages(source="iw", targets=("en",)),)).source.tag == "he"
-
-
 def test_a_long_list_is_cut() -> None:
-    message = listing((Languages(source="en", targets=("de",) * 30),) * 30, most=2)
-    assert message == "en to de, de, …; en to de, de, …; …"
+    assert listing(["de", "en", "fr"], most=2) == "de, en, …"
+    assert listing(["de", "en"], most=2) == "de, en"

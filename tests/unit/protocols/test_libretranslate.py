@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from dragoman_contract.languages import Languages
-from dragoman_protocols.calls import Need, Peek, Translate
+from dragoman_protocols.calls import Peek, Translate
 from dragoman_protocols.detection import NOTHING, Detection
 from dragoman_protocols.documents import Document
 from dragoman_protocols.errors import (
@@ -18,6 +18,7 @@ from dragoman_protocols.errors import (
     DrainingError,
     EngineDeadError,
     InvalidFieldError,
+    LanguageError,
     NoReplicaError,
     NotReadyError,
     RateLimitedError,
@@ -46,10 +47,11 @@ from dragoman_protocols.libretranslate.files import (
 from dragoman_protocols.messages import CORS_HEADERS, Request
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import offer_of
+from dragoman_protocols.served import Need
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
 
-SITE = Site(offer_of([()]), (), ("m",), Limits(3, 1000))
+SITE = Site(offer_of([()]), ("m",), Limits(3, 1000))
 
 
 def request(values: Any = None, path: str = "/translate") -> Request:
@@ -71,7 +73,7 @@ def answer(results: list[TranslationResult], **values: Any) -> Any:
 
 
 def site(*served: Languages) -> Site:
-    return Site(offer_of([served]), served, ("m",), Limits(3, 1000))
+    return Site(offer_of([served]), ("m",), Limits(3, 1000))
 
 
 def test_a_request_in_the_core_s_terms() -> None:
@@ -167,11 +169,6 @@ def test_blank_texts_come_back_in_their_places() -> None:
     assert answer([], q=" ") == {"translatedText": " "}
 
 
-def test_a_language_into_itself_changes_nothing() -> None:
-    assert answer([], target="EN") == {"translatedText": "Hello"}
-    assert answer([], source="zh", target="zh-Hans", q=["是"]) == {"translatedText": ["是"]}
-
-
 @pytest.mark.parametrize(
     ("error", "status", "message"),
     [
@@ -257,10 +254,13 @@ def test_several_texts_have_one_language() -> None:
     ]
 
 
-def test_a_language_into_itself_needs_no_pair() -> None:
-    for source, target in (("en", "EN"), ("zh", "zh-hans"), ("iw", "he")):
-        requested = READING.peek(request({"q": "a", "source": source, "target": target}), SITE.offer)
-        assert (requested.needs, requested.characters) == ((), 1)
+def test_a_language_into_itself_is_kept() -> None:
+    into_german = site(Languages(source="en", targets=("de",)))
+    for source, target in (("en", "EN"), ("zh", "zh-hans"), ("iw", "he"), ("en", "en-US")):
+        asked = request({"q": "a", "source": source, "target": target})
+        assert READING.read(asked, into_german).characters == 1
+    with pytest.raises(LanguageError):
+        READING.read(request({"q": "a", "source": "de", "target": "en"}), into_german)
 
 
 def test_health_and_suggestions() -> None:
@@ -276,9 +276,9 @@ def upload(fields: dict[str, list[str]], query: bytes = b"", name: str | None = 
 @pytest.mark.parametrize(
     ("fields", "query", "need"),
     [
-        ({"source": ["en"], "target": ["zt"]}, b"", Need("en", ("zh-Hant",))),
-        ({"source": ["auto"], "target": ["de"], "api_key": ["k"]}, b"", Need(None, ("de",))),
-        ({"target": ["de"]}, b"source=fr&target=en", Need("fr", ("en",))),
+        ({"source": ["en"], "target": ["zt"]}, b"", Need("en", ("zh-Hant",), keeps=True)),
+        ({"source": ["auto"], "target": ["de"], "api_key": ["k"]}, b"", Need(None, ("de",), keeps=True)),
+        ({"target": ["de"]}, b"source=fr&target=en", Need("fr", ("en",), keeps=True)),
     ],
 )
 def test_the_pair_of_a_file(fields: dict[str, list[str]], query: bytes, need: Need) -> None:

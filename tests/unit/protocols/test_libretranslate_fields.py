@@ -25,7 +25,7 @@ FORM, JSON, MULTIPART = (
 )
 
 
-SITE = Site(offer_of([()]), (), ("m",), Limits(5, 9000))
+SITE = Site(offer_of([()]), ("m",), Limits(5, 9000))
 
 
 def request(media: str = "", query: str = "", body: bytes = b"") -> Request:

@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 
 from dragoman_protocols import errors
-from dragoman_protocols.calls import Need, Translate
+from dragoman_protocols.calls import Translate
 from dragoman_protocols.errors import CallerError, InvalidFieldError, MalformedRequestError, RequestError
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.messages import Request
 from dragoman_protocols.native import API, READING, speaks_libretranslate
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.routes import recognise, with_body
+from dragoman_protocols.served import Need
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import (
     Delta,
@@ -32,7 +33,7 @@ def body(**fields: Any) -> bytes:
 
 
 REQUEST = Request("POST", "/translate", b"", [])
-SITE = Site(offer_of([()]), (), ("m",), Limits(10, 1_000_000))
+SITE = Site(offer_of([()]), ("m",), Limits(10, 1_000_000))
 
 
 def parse(raw: bytes, max_texts: int = 10) -> Translate:

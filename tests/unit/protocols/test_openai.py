@@ -7,7 +7,7 @@ import pytest
 
 from dragoman_contract.languages import Languages
 from dragoman_protocols import errors
-from dragoman_protocols.calls import Need, Peek, Translate
+from dragoman_protocols.calls import Peek, Translate
 from dragoman_protocols.chat import Chat, End, Sampling
 from dragoman_protocols.errors import (
     CallerError,
@@ -19,13 +19,14 @@ from dragoman_protocols.errors import (
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.offer import offer_of
-from dragoman_protocols.openai.api import API, READING, model_not_found
+from dragoman_protocols.openai.api import API, READING
 from dragoman_protocols.routes import recognise
+from dragoman_protocols.served import Need, model_not_found
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Delta, TranslationRequest, TranslationResult
 
 SERVED = (Languages(source="en", targets=("de", "pt-BR")), Languages(source="zh-Hant", targets=("pt-BR",)))
-SITE = Site(offer_of([SERVED]), SERVED, ("demo", "other"), Limits(1024, 1_000_000))
+SITE = Site(offer_of([SERVED]), ("demo", "other"), Limits(1024, 1_000_000))
 HELLO: dict[str, Any] = {"model": "demo", "messages": [{"role": "user", "content": "Hello"}]}
 INTO_GERMAN = {"translation_options": {"target_lang": "German"}}
 
@@ -229,7 +230,7 @@ def test_models_are_listed() -> None:
     assert (listed["object"], [each["id"] for each in listed["data"]]) == ("list", ["demo", "other"])
     one = json.loads(respond("/v1/models/demo").body)
     assert one == listed["data"][0]
-    with_slash = Site(SITE.offer, SERVED, ("org/model",), SITE.limits)
+    with_slash = Site(SITE.offer, ("org/model",), SITE.limits)
     assert json.loads(respond("/v1/models/org/model", with_slash).body)["id"] == "org/model"
     with pytest.raises(ModelNotFoundError):
         respond("/v1/models/{name}")

@@ -19,7 +19,7 @@ PROTOCOLS = Path(__file__).parents[3] / "protocols"
 MAX_BYTES = 25_000
 """Of the files of one document, as they are sent."""
 DOCUMENTS = [name for name in MEDIA if name.endswith(".html")]
-SITE = Site(offer_of([]), (), (), Limits(None, 1))
+SITE = Site(offer_of([]), (), Limits(None, 1))
 
 
 def get(path: str, site: Site = SITE, **headers: str) -> Answer:
@@ -113,7 +113,7 @@ def test_another_version_of_a_file_is_sent() -> None:
 
 
 def test_without_the_page_its_paths_are_unknown() -> None:
-    without = Site(offer_of([]), (), (), Limits(None, 1), page=False)
+    without = Site(offer_of([]), (), Limits(None, 1), page=False)
     for path in ("/", "/page/app.js"):
         with pytest.raises(UnknownPathError):
             get(path, without)

@@ -28,7 +28,7 @@ SERVED = (
     Languages(source="en", targets=("de", "zh-Hans", "pt-BR", "nb")),
     Languages(source="iw", targets=("en", "zh-TW")),
 )
-SITE = Site(offer_of([SERVED]), SERVED, ("m",), Limits(50, 1_000_000))
+SITE = Site(offer_of([SERVED]), ("m",), Limits(50, 1_000_000))
 
 FORM = b"application/x-www-form-urlencoded"
 

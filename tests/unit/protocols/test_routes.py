@@ -63,6 +63,6 @@ def test_a_slash_at_the_end_does_not_matter() -> None:
 def test_the_openapi_document_is_answered_from_the_table() -> None:
     endpoint = recognise(Request("GET", "/openapi.json", b"", []))
     assert endpoint.respond is not None
-    site = Site(offer_of([]), (), (), Limits(None, 1))
+    site = Site(offer_of([]), (), Limits(None, 1))
     paths = json.loads(endpoint.respond(Request("GET", "/openapi.json", b"", []), site).body)["paths"]
     assert paths.keys() == {each.path for each in ENDPOINTS if each.operation is not None}

@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from dragoman_contract.metrics import Metric
-from dragoman_protocols.calls import Need
+from dragoman_protocols.served import Need
 from dragoman_router import metric_definitions
 from dragoman_router.fleet.backend import Backend
 from dragoman_router.fleet.fleet import Fleet

@@ -142,7 +142,7 @@ def test_errors_have_the_status_and_shape_of_the_api(path: str) -> None:
         assert (("Retry-After", "7") in answer.headers) == isinstance(error, errors.CapacityError)
 
 
-SITE = Site(OFFER, (), ("european",), Limits(None, 1000))
+SITE = Site(OFFER, ("european",), Limits(None, 1000))
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,9 @@
 import pytest
 
 from dragoman_contract.languages import Languages
-from dragoman_protocols.calls import Need, Peek
-from dragoman_protocols.errors import UnsupportedPairError
+from dragoman_protocols.calls import Peek
+from dragoman_protocols.errors import ModelNotFoundError, UnsupportedPairError
+from dragoman_protocols.served import Need
 from dragoman_router.routing.deployments import Deployment
 from dragoman_router.routing.placement import CACHED_TARGETS, Catalogue, Placement, Undetected, place
 
@@ -62,11 +63,57 @@ def test_one_deployment_serves_all_needs(
 
 def test_the_error_says_whether_the_pairs_are_served_apart() -> None:
     with pytest.raises(
-        UnsupportedPairError, match="no single deployment serves fr to de; pl to de; send one"
+        UnsupportedPairError, match="no single deployment serves fr to de, pl to de; send one"
     ):
         placed(FR, PL)
-    with pytest.raises(UnsupportedPairError, match="fr to de; fr to nl is not served here"):
+    with pytest.raises(UnsupportedPairError, match="fr to nl is not served here; targets are"):
         placed(FR, Need("fr", ("nl",)))
+
+
+def test_texts_that_stay_as_they_are_need_no_deployment_of_their_pair() -> None:
+    assert placed(Need("ja", ("ja",), keeps=True)).keys == ("n/east", "n/south", "n/west")
+    assert placed(Need("en", ("en-US", "it"), keeps=True)).keys == ("n/west",)
+    with pytest.raises(UnsupportedPairError, match="both ja"):
+        placed(Need("ja", ("ja",)))
+    with pytest.raises(UnsupportedPairError, match="en to ja is not served"):
+        placed(Need("en", ("en", "ja"), keeps=True))
+
+
+def test_targets_without_a_common_source_are_left_to_the_pod_that_serves_each() -> None:
+    catalogue = Catalogue()
+    both = (Languages(source="en", targets=("de",)), Languages(source="de", targets=("en",)))
+    catalogue.put(Deployment("n/both", both))
+    assert place(None, Peek((Need(None, ("de", "en"), ("Hello",)),), 0), catalogue) == Placement(
+        ("n/both",), "undetected"
+    )
+    catalogue.put(Deployment("n/it", (*both, Languages(source="en", targets=("it",)))))
+    catalogue.put(Deployment("n/fr", (Languages(source="fr", targets=("de", "en")),)))
+    need = Need(None, ("de", "en"), ("Hello",))
+    assert place(None, Peek((need,), 0), catalogue) == Undetected((("Hello", ("de", "en", "fr")),))
+    assert place(None, Peek((need,), 0), catalogue, ["en"]) == Placement(
+        ("n/both", "n/it"), "pair-detected", "en"
+    )
+    undetected = place(None, Peek((need,), 0), catalogue, ["und"])
+    assert undetected == Placement(("n/both", "n/fr", "n/it"), "undetected")
+
+
+def test_a_named_deployment_has_one_model() -> None:
+    catalogue = Catalogue()
+    catalogue.put(Deployment("n/a", served_name="m"))
+    catalogue.put(Deployment("n/b", served_name="other"))
+    for name in ("m", "n/a"):
+        assert place("n/a", Peek((), 0, model=name), catalogue) == Placement(("n/a",), "named")
+    with pytest.raises(ModelNotFoundError, match="no model 'other' here; there is 'm'"):
+        place("n/a", Peek((), 0, model="other"), catalogue)
+
+
+def test_a_model_without_weight_gets_the_requests_that_name_it() -> None:
+    catalogue = Catalogue()
+    catalogue.put(Deployment("n/a", (Languages(source="en", targets=("de",)),), served_name="m", weight=0))
+    catalogue.put(Deployment("n/b", served_name="other"))
+    assert place(None, Peek((EN,), 0, model="m"), catalogue) == Placement(("n/a",), "named")
+    with pytest.raises(UnsupportedPairError, match="sources are en"):
+        place(None, Peek((FR,), 0, model="m"), catalogue)
 
 
 def test_served_model_names_follow_their_deployments() -> None:

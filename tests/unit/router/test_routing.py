@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_contract.languages import Languages, serves
+from dragoman_protocols.languages import fallbacks
 from dragoman_router.http.proxy import FORM, traceparent
 from dragoman_router.routing import health
 from dragoman_router.routing.deployments import Deployment
 from dragoman_router.routing.health import HEALTHY
-from dragoman_router.routing.placement import Catalogue, fallbacks
+from dragoman_router.routing.placement import Catalogue
 from dragoman_router.routing.replicas import choose, pressure, split, weight
 from dragoman_router.routing.retry import MAX_BROKEN, RESERVE, Failure, RetryBudget, may_retry
 

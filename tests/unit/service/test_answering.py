@@ -8,8 +8,9 @@ import pytest
 
 from dragoman_protocols.calls import Translate
 from dragoman_protocols.errors import GenerationError
-from dragoman_protocols.languages import pair
 from dragoman_protocols.messages import Answer, json_answer
+from dragoman_protocols.offer import offer_of
+from dragoman_protocols.served import pair_of
 from dragoman_protocols.translation import Delta, TranslationRequest, TranslationResult
 from dragoman_service.http.endpoints import TranslationWork
 
@@ -28,7 +29,7 @@ class Core:
         self.ended: list[str] = []
 
     def check(self, request: TranslationRequest) -> Any:
-        return pair("en", request.target_lang, ())
+        return pair_of("en", request.target_lang, offer_of([()]))
 
     async def translate(self, request: TranslationRequest) -> list[TranslationResult]:
         try:

@@ -32,7 +32,7 @@ from dragoman_service.text.segmented_text import Preparation, prepare
 from dragoman_service.text.segments import SENTENCE_END
 from dragoman_service.text.untagged import answer_to, untagged
 
-SITE = Site(offer_of([()]), (), ("m",), Limits(100, 1_000_000))
+SITE = Site(offer_of([()]), ("m",), Limits(100, 1_000_000))
 
 ENOUGH_S = 0.1
 """What takes less is not compared: noise would be."""

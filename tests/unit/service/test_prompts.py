@@ -3,15 +3,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_contract.models import CUSTOM_FAMILY, PROMPT_FAMILIES
-from dragoman_protocols.languages import pair
+from dragoman_protocols.offer import offer_of
+from dragoman_protocols.served import pair_of
 from dragoman_service.engine.protocol import Framing
 from dragoman_service.errors import PromptTemplateError
 from dragoman_service.prompts.families import FAMILIES, prompt_family
 from dragoman_service.prompts.family import fill
 
-EN_DE = pair("en", "de", ())
-EN_ZH = pair("en", "zh", ())
-ZH_EN = pair("zh-Hant", "en", ())
+EN_DE = pair_of("en", "de", offer_of([()]))
+EN_ZH = pair_of("en", "zh", offer_of([()]))
+ZH_EN = pair_of("zh-Hant", "en", offer_of([()]))
 
 
 def test_the_families_are_those_of_the_contract() -> None:
@@ -96,7 +97,7 @@ def test_hunyuan_samples_as_published_and_stops_at_its_token() -> None:
 
 def test_a_custom_template_is_filled_with_names_and_tags() -> None:
     family = prompt_family("custom", '{source_code}>{target_code} {"a": {}} {source} {target}: {text}')
-    prompt = family.prompt("{target}", pair("en", "pt-br", ()))
+    prompt = family.prompt("{target}", pair_of("en", "pt-br", offer_of([()])))
     assert prompt.instruction == 'en>pt-BR {"a": {}} English Portuguese (Brazil): {target}'
     assert prompt.framing is Framing.CHAT_IF_ANY
 

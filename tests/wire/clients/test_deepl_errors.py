@@ -68,7 +68,10 @@ def test_a_pair_that_is_not_served_is_refused_with_those_that_are(
     client = client_of(pod.url)
     assert [language.code for language in client.get_source_languages()] == ["EN"]
     assert [language.code for language in client.get_target_languages()] == ["DE"]
-    with pytest.raises(deepl.DeepLException, match=r"'target_lang' not supported.*served are en to de"):
+    with pytest.raises(
+        deepl.DeepLException,
+        match=r"'target_lang' not supported.*en to fr .* targets are de",
+    ):
         client.translate_text("Hello", source_lang="EN", target_lang="FR")
 
 

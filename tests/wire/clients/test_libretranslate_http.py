@@ -159,7 +159,7 @@ def test_a_file_without_words_comes_back_as_it_was(scripted_pod: Any) -> None:
         ({"source": "en", "target": "de"}, ("a.exe", b"a"), "'.exe' are not translated"),
         ({"source": "en", "target": "de"}, ("a.docx", b"a"), "cannot be unpacked"),
         ({"source": "en", "target": "de"}, ("a.txt", b"\xff"), "UTF-8"),
-        ({"source": "en", "target": "qqq"}, ("a.txt", b"a"), "names no language"),
+        ({"source": "en", "target": "qqq"}, ("a.txt", b"a"), "qqq is not supported"),
     ],
 )
 def test_files_that_are_refused(scripted_pod: Any, form: Any, file: Any, message: str) -> None:

@@ -17,7 +17,7 @@ from tests.support.servers import listens
 from tests.wire.router.test_command import Process
 
 from dragoman_devcluster.ports import free_port
-from dragoman_protocols.calls import Need
+from dragoman_protocols.served import Need
 from dragoman_router.http import audit as module
 from dragoman_router.http.audit import MAX_LINES, MAX_PAIRS, AuditLog
 from dragoman_router.request import AuditEntry, RoutedRequest

@@ -31,8 +31,7 @@ ERRORS: ErrorTable[int] = ErrorTable(
         errors.MalformedRequestError: 400074,
         errors.BodyTooLargeError: 400077,
         errors.TextTooLongError: 400050,
-        errors.UnknownLanguageError: 400019,
-        errors.UnsupportedPairError: 400023,
+        errors.LanguageError: 400023,
         errors.KeyMissingError: 401000,
         errors.KeyRefusedError: 401000,
         errors.TokenRefusedError: 401000,
@@ -55,6 +54,10 @@ Source: https://learn.microsoft.com/azure/ai-services/translator/text-translatio
 """
 
 
+SIDES = {"source": 400035, "target": 400036}
+"""For a language that is unknown, or not served as a source or a target at all."""
+
+
 class Azure(Api):
     """The API."""
 
@@ -72,7 +75,11 @@ class Azure(Api):
 
     def error(self, error: RequestError, request: Request) -> Answer:
         """`{"error": {"code", "message"}}` with a number of six digits."""
-        number = error.number if isinstance(error, AzureError) else ERRORS[error]
+        number = ERRORS[error]
+        if isinstance(error, errors.LanguageError):
+            number = SIDES.get(error.side, number)
+        elif isinstance(error, AzureError):
+            number = error.number
         code = number if has_numeric_codes(request) else str(number)
         document = {"error": {"code": code, "message": str(error)}}
         return error_answer(error, number // 1000, document, id_headers(request))

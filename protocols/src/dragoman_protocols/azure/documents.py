@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from dragoman_protocols.azure.head import AzureError, id_headers, parameters
-from dragoman_protocols.azure.translate import tag_of
-from dragoman_protocols.calls import Need, Peek, Reading, TranslateFile
+from dragoman_protocols.azure.translate import CODES
+from dragoman_protocols.calls import Peek, Reading, TranslateFile
 from dragoman_protocols.documents import Document
 from dragoman_protocols.files import media_type, translated_ending
 from dragoman_protocols.forms import last
@@ -21,6 +21,7 @@ from dragoman_protocols.languages import primary
 from dragoman_protocols.messages import Answer, Request, json_answer
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.served import Need
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import TranslationRequest
 
@@ -54,9 +55,9 @@ def parse(request: Request) -> Parsed:
 
 def find(parsed: Parsed, offer: Offer) -> Peek:
     """The pair of an upload, and a sample of its text."""
-    source = None if parsed.source is None else tag_of((parsed.source, None), offer.listed_sources, 400035)
-    target = tag_of((parsed.target, None), offer.listed_targets, 400036)
-    return Peek((Need(source, (target,)),), 0, sample=parsed.upload.sample)
+    source = None if parsed.source is None else CODES.tag(parsed.source, offer.listed_sources, "source")
+    target = CODES.tag(parsed.target, offer.listed_targets)
+    return Peek((Need(source, (target,), keeps=True),), 0, sample=parsed.upload.sample)
 
 
 def call(parsed: Parsed, found: Peek, _: Site) -> TranslateFile:

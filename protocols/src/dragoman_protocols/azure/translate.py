@@ -26,12 +26,13 @@ from dragoman_protocols.azure.types import (
     Version,
 )
 from dragoman_protocols.bodies import read_json
-from dragoman_protocols.calls import Need, Peek, Reading, Results, Translate
-from dragoman_protocols.errors import InvalidFieldError, UnknownLanguageError
+from dragoman_protocols.calls import Peek, Reading, Results, Translate
+from dragoman_protocols.errors import InvalidFieldError
 from dragoman_protocols.forms import FieldValues, last
-from dragoman_protocols.languages import Codes, primary
+from dragoman_protocols.languages import Codes
 from dragoman_protocols.messages import Answer, Request, json_answer
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.served import Need
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import (
     UNDETERMINED,
@@ -230,7 +231,8 @@ def _needs(groups: Iterable[Group], offer: Offer) -> tuple[Need, ...]:
     """One for each source, and for each list of targets of texts whose source has to be detected.
 
     Raises:
-        AzureError: There are too many pairs, or a code is no language.
+        AzureError: There are too many pairs.
+        UnknownLanguageError: A code is none.
     """
     found: dict[tuple[Code | None, tuple[Code, ...]], tuple[dict[Code, None], list[str]]] = {}
     for group in groups:
@@ -246,40 +248,24 @@ def _needs(groups: Iterable[Group], offer: Offer) -> tuple[Need, ...]:
             _source(source, offer),
             tuple(dict.fromkeys(_target(target, offer) for target in targets)),
             tuple(texts),
+            keeps=True,
         )
         for (source, _), (targets, texts) in found.items()
     )
 
 
 def _source(code: Code | None, offer: Offer) -> str | None:
-    return None if code is None else tag_of(code, offer.listed_sources, 400035)
+    return None if code is None else CODES.tag(_code(code), offer.listed_sources, "source")
 
 
 def _target(code: Code, offer: Offer) -> str:
-    return tag_of(code, offer.listed_targets, 400036)
+    return CODES.tag(_code(code), offer.listed_targets)
 
 
-def tag_of(code: Code, listed: frozenset[str], number: int) -> str:
-    """The tag of a code.
-
-    Args:
-        code: As the client sent it.
-        listed: Tags that are served, in lower case.
-        number: Of the error.
-
-    Raises:
-        AzureError: The code is no language.
-    """
+def _code(code: Code) -> str:
     language, script = code
-    if script and script.lower() not in language.lower().split("-"):
-        language = f"{language}-{script}"
-    try:
-        tag = CODES.tag(language, listed)
-        if tag.lower() not in listed:
-            primary(tag.partition("-")[0])
-    except UnknownLanguageError as error:
-        raise AzureError(number, str(error)) from None
-    return tag
+    has_script = not script or script.lower() in language.lower().split("-")
+    return language if has_script else f"{language}-{script}"
 
 
 def _rows_of_v3(query: FieldValues, group: Group, offer: Offer) -> Rows:

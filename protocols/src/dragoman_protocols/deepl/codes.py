@@ -32,7 +32,7 @@ CODES = {"no": "NB", "cmn": "ZH"}
 
 
 def source_tag(code: str, offer: Offer) -> str:
-    """The tag of a source language; whether it names a language is left to `check_known`.
+    """The tag of a source language; whether it names a language is checked with the pair.
 
     A language of which only variants are served is the first of them: `ZH` is `zh-Hans` where that is listed.
 
@@ -52,7 +52,7 @@ def source_tag(code: str, offer: Offer) -> str:
 
 
 def target_tag(code: str, offer: Offer) -> str:
-    """The tag of a target language; whether it names a language is left to `check_known`.
+    """The tag of a target language; whether it names a language is checked with the pair.
 
     A variant of English becomes English where `en` is listed and the variant is not: DeepL's clients have to name a
     variant, and a model that writes English may not know the language by another name. `ZH` is simplified Chinese,
@@ -72,18 +72,6 @@ def target_tag(code: str, offer: Offer) -> str:
     if tag == "zh" and tag not in listed and SIMPLIFIED.lower() in listed:
         return SIMPLIFIED
     return tag
-
-
-def check_known(tag: str, field: str) -> None:
-    """Refuse a tag that names no language; looks up names, which a router need not load.
-
-    Raises:
-        InvalidFieldError: It names none.
-    """
-    try:
-        language(tag)
-    except UnknownLanguageError:
-        raise unsupported(field) from None
 
 
 def has_formality(tag: str) -> bool:

@@ -9,13 +9,14 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
-from dragoman_protocols.calls import Peek, Reading, TranslateFile
+from dragoman_protocols.calls import EQUAL, Peek, Reading, TranslateFile
 from dragoman_protocols.deepl.errors import API, missing, unsupported
 from dragoman_protocols.deepl.fields import Fields, bounded_fields
 from dragoman_protocols.deepl.translate import glossary_ids, need_of, options
 from dragoman_protocols.documents import Document, Documents, State
 from dragoman_protocols.errors import InvalidFieldError, MalformedRequestError, UnknownDocumentError
 from dragoman_protocols.files import media_type, translated_ending
+from dragoman_protocols.languages import canonical
 from dragoman_protocols.memories import read_memory
 from dragoman_protocols.messages import Answer, Request, charge_headers, json_answer
 from dragoman_protocols.multipart import Upload
@@ -42,6 +43,8 @@ def find(parsed: Parsed, offer: Offer) -> Peek:
     """The pair and the glossaries of an upload, and a sample of its text."""
     upload, fields = parsed
     need = need_of(fields, offer)
+    if (fields.text("source_lang") or "").lower() == fields.required("target_lang").lower():
+        raise InvalidFieldError(EQUAL)
     return Peek((need,), 0, glossary_ids=glossary_ids(fields, need.source), sample=upload.sample)
 
 
@@ -57,7 +60,15 @@ def call(parsed: Parsed, found: Peek, _: Site) -> TranslateFile:
     (need,) = found.needs
     memory = read_memory(upload.memory, need.source, need.targets[0])
     request = replace(options(fields, found), memory=memory)
-    return TranslateFile(name, upload.content, request, uploaded, found.glossary_ids)
+    return TranslateFile(
+        name,
+        upload.content,
+        request,
+        uploaded,
+        found.glossary_ids,
+        # Not the variant of a language: English is translated into EN-US.
+        refused_source=canonical(fields.required("target_lang")),
+    )
 
 
 READING = Reading(parse, find, call)

@@ -74,8 +74,9 @@ def _body(error: RequestError, status: int) -> dict[str, str]:
             return {"message": "Invalid glossary entries provided", "detail": str(error)}
         case errors.SourceNotServedError() | errors.SourceUnclearError():
             return {"message": str(error)}
-        case errors.UnsupportedPairError() | errors.UnknownLanguageError():
-            return {"message": "Value for 'target_lang' not supported.", "detail": str(error)}
+        case errors.LanguageError():
+            field = "source_lang" if error.side == "source" else "target_lang"
+            return {"message": str(unsupported(field)), "detail": str(error)}
         case errors.QuotaError():
             return {"message": "Quota Exceeded", "detail": str(error)}
         case errors.CapacityError() if status == 429:

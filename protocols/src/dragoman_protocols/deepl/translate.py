@@ -6,14 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman_protocols.calls import Need, Peek, Reading, Results, Translate, peek_of
-from dragoman_protocols.deepl.codes import check_known, has_formality, source_code, source_tag, target_tag
+from dragoman_protocols.calls import Peek, Reading, Results, Translate, peek_of
+from dragoman_protocols.deepl.codes import has_formality, source_code, source_tag, target_tag
 from dragoman_protocols.deepl.errors import missing, unsupported
 from dragoman_protocols.deepl.fields import Fields, fields_of
 from dragoman_protocols.deepl.types import MAX_GLOSSARIES, MAX_INSTRUCTION_CHARS, MAX_INSTRUCTIONS
 from dragoman_protocols.errors import InvalidFieldError
 from dragoman_protocols.messages import Answer, json_answer
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.served import Need
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import (
     Formality,
@@ -89,7 +90,7 @@ def need_of(fields: Fields, offer: Offer, texts: tuple[str, ...] = ()) -> Need:
     """
     target = target_tag(fields.required("target_lang"), offer)
     code = fields.text("source_lang")
-    return Need(None if code is None else source_tag(code, offer), (target,), texts)
+    return Need(None if code is None else source_tag(code, offer), (target,), texts, keeps=True)
 
 
 def glossary_ids(fields: Fields, source: str | None) -> tuple[str, ...]:
@@ -119,9 +120,6 @@ def options(fields: Fields, found: Peek) -> TranslationRequest:
     """
     (need,) = found.needs
     (target,) = need.targets
-    check_known(target, "target_lang")
-    if need.source is not None:
-        check_known(need.source, "source_lang")
     for name in NOT_SERVED:
         if fields.text(name) is not None:
             raise unsupported(name)

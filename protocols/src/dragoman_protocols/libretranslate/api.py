@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dragoman_contract.http import TRANSLATE_PATH
+from dragoman_contract.languages import MAX_TAG_CHARS
 from dragoman_protocols import errors
 from dragoman_protocols.calls import Detect, Peek, Reading, Results, Translate, peek_of
 from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation, json_or_form
 from dragoman_protocols.errors import ErrorTable, InvalidFieldError, RequestError, UnknownLanguageError
 from dragoman_protocols.files import FILE_ENDINGS
-from dragoman_protocols.languages import AUTO, canonical, language
+from dragoman_protocols.languages import AUTO, language
 from dragoman_protocols.libretranslate import files
 from dragoman_protocols.libretranslate.fields import (
     CODES,
@@ -34,7 +35,6 @@ from dragoman_protocols.translation import (
     UNDETERMINED,
     Format,
     TranslationRequest,
-    TranslationResult,
     not_blank,
     put_back,
 )
@@ -87,32 +87,24 @@ class LibreTranslate(Api):
         """`{"error": "…"}`."""
         status = ERRORS[error]
         message = f"Slowdown: {error}" if status == 429 else str(error)
+        if isinstance(error, errors.LanguageError) and error.side != "pair":
+            message = f"{CODES.code(error.tag)[:MAX_TAG_CHARS]} is not supported"
         return error_answer(error, status, {"error": message}, CORS_HEADERS)
 
 
 def find(fields: Fields, offer: Offer) -> Peek:
-    """The pair and the texts; no pair where source and target are the same: any deployment can answer."""
-    found = peek_of(fields.need(offer, fields.texts()))
-    (need,) = found.needs
-    is_same = need.source is not None and canonical(need.source) == canonical(need.targets[0])
-    return found._replace(needs=()) if is_same else found
+    """The pair and the texts."""
+    return peek_of(fields.need(offer, fields.texts()))
 
 
 def call(fields: Fields, found: Peek, site: Site) -> Translate:
-    """Texts of one pair.
-
-    Blank texts come back as they are, as do all where source and target are the same.
-    """
-    need = found.needs[0] if found.needs else fields.need(site.offer, fields.texts())
+    """Texts of one pair; blank ones come back as they are."""
+    (need,) = found.needs
     _check_sizes(need.texts, site.limits)
     alternatives = _alternatives(fields)
     written = fields.text("format")
     if written not in FORMATS:
         raise InvalidFieldError(f"{written[:20]} format is not supported")
-    # Also where nothing is left to translate.
-    for tag in (need.source, need.targets[0]):
-        if tag is not None:
-            language(tag)
     wanted = not_blank(need.texts)
     request = TranslationRequest(
         wanted,
@@ -126,8 +118,7 @@ def call(fields: Fields, found: Peek, site: Site) -> Translate:
     several = isinstance(fields.values["q"], list)
 
     def render(results: Results) -> Answer:
-        done = results[0] if results else [TranslationResult(text, need.targets[0]) for text in wanted]
-        each = put_back(need.texts, done, need.source)
+        each = put_back(need.texts, results[0] if results else (), need.source)
         answer: dict[str, Any] = {"translatedText": [result.text for result in each]}
         if need.source is None:
             answer["detectedLanguage"] = [
@@ -137,7 +128,7 @@ def call(fields: Fields, found: Peek, site: Site) -> Translate:
             answer["alternatives"] = [list(result.alternatives) for result in each]
         return cors_answer(answer if several else {name: values[0] for name, values in answer.items()})
 
-    return Translate((request,) if wanted and found.needs else (), found.characters, render)
+    return Translate((request,) if wanted else (), found.characters, render)
 
 
 def read_detection(request: Request, _: Site) -> Detect:

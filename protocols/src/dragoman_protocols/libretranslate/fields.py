@@ -9,12 +9,12 @@ import msgspec
 from msgspec import Meta, Struct
 
 from dragoman_protocols.bodies import read_json
-from dragoman_protocols.calls import Need
 from dragoman_protocols.errors import InvalidFieldError
 from dragoman_protocols.forms import FieldValues
 from dragoman_protocols.languages import Codes
 from dragoman_protocols.messages import Request
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.served import Need
 
 CODES = Codes(
     {"zh": "zh-Hans", "zt": "zh-Hant", "pb": "pt-BR"},
@@ -99,6 +99,7 @@ class Fields(NamedTuple):
             CODES.source(source, offer.listed_sources),
             (CODES.tag(target, offer.listed_targets),),
             texts,
+            keeps=True,
         )
 
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from dragoman_protocols.bodies import JSON_TYPE
-from dragoman_protocols.calls import Need, Peek, Reading, Results, Translate, json_of, peek_of
+from dragoman_protocols.calls import Peek, Reading, Results, Translate, json_of, peek_of
 from dragoman_protocols.chat import Chat, Sampling
 from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation
-from dragoman_protocols.errors import EmptyTextError, InvalidFieldError, ModelNotFoundError, RequestError
+from dragoman_protocols.errors import EmptyTextError, InvalidFieldError, RequestError
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.languages import AUTO, Codes
 from dragoman_protocols.messages import Answer, Request, error_answer, json_answer
@@ -30,10 +30,9 @@ from dragoman_protocols.openai.types import (
     TranslationOptions,
     TranslationPair,
 )
+from dragoman_protocols.served import Need, model_not_found
 from dragoman_protocols.site import Site
 from dragoman_protocols.translation import TranslationRequest
-
-MAX_LISTED = 12
 
 USER = Role.USER.value
 """Compared for each message; an Enum's member takes longer to look up."""
@@ -62,10 +61,8 @@ def find(body: ChatText, offer: Offer) -> Peek:
     return peek_of(_need(body.messages, body.translation_options, offer), body.model)
 
 
-def call(body: ChatRequest, found: Peek, site: Site) -> Translate | Chat:
+def call(body: ChatRequest, found: Peek, _: Site) -> Translate | Chat:
     """A translation, or a chat."""
-    if body.model not in site.models:
-        raise model_not_found(body.model, site.models)
     if body.logprobs:
         raise InvalidFieldError("logprobs: true is not supported")
     if len(body.stops) > MAX_STOPS or not all(body.stops):
@@ -98,13 +95,6 @@ def respond_model(request: Request, site: Site) -> Answer:
     if name not in site.models:
         raise model_not_found(name, site.models)
     return json_answer(_card(name))
-
-
-def model_not_found(name: str, models: Sequence[str]) -> ModelNotFoundError:
-    """There is no model of a name; there are others."""
-    listed = ", ".join(map(repr, models[:MAX_LISTED])) + (", …" if len(models) > MAX_LISTED else "")
-    there = f"; there {'is' if len(models) == 1 else 'are'} {listed}" if models else ""
-    return ModelNotFoundError(f"no model {name[:100]!r} here{there}")
 
 
 def _card(model: str) -> dict[str, Any]:

@@ -189,6 +189,8 @@ class App:
     ) -> None:
         state, kind = self._state, endpoint.kind
         catalogue = state.fleet.catalogue.within(request.scope)
+        if endpoint.handle is not None:
+            endpoint.handle(request)  # As the pod reads it, before the document is looked for.
         peek = NOTHING
         if endpoint.reading is not None:
             peek = endpoint.reading.peek(request, catalogue.offer())
@@ -229,9 +231,6 @@ class App:
     ) -> tuple[Placement, Job, Answered]:
         """A replica's answer, and where the request went."""
         state, settings = self._state, self._settings
-        glossaries: tuple[Packed, ...] = ()
-        if peek.glossary_ids:
-            glossaries = await state.glossaries.named(peek.glossary_ids, request.key_name)
         is_file = kind is Kind.FILE
         timeout_s = settings.file_timeout_s if is_file else settings.request_timeout_s
         own_s = time_limit_s(request.header(TIMEOUT))
@@ -252,6 +251,9 @@ class App:
         assert isinstance(found, Placement)
         placement = found
         request.candidates = placement.keys
+        glossaries: tuple[Packed, ...] = ()
+        if peek.glossary_ids:
+            glossaries = await state.glossaries.named(peek.glossary_ids, request.key_name)
         if is_file and request.header(FORWARDED_PROTO) is None:
             request.headers.append((FORWARDED_PROTO, self._scheme))
         head = state.heads.write(request, placement, glossaries, None if charge is None else charge.left)
@@ -276,7 +278,6 @@ class App:
             fleet = observed_fleet(state, request, self._settings.router_id)
         site = Site(
             catalogue.offer(),
-            catalogue.pairs(),
             catalogue.models(),
             Limits(MAX_TEXTS, self._settings.max_body_bytes),
             keys_required,

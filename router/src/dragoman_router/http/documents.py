@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from dragoman_contract.routing import tag_of
+from dragoman_protocols.documents import NOT_FOUND
 from dragoman_protocols.errors import UnknownDocumentError, UpstreamError, UpstreamTimeoutError
 from dragoman_router.fleet.backend import Backend, ReplicaEndpoint
 from dragoman_router.fleet.connections import ExchangeError
@@ -22,7 +23,6 @@ _DOCUMENTS = (
 """Paths of documents that pods have."""
 
 HOLDER = "the replica that has the document"
-NOT_FOUND = "Document not found: no replica has it, or no longer"
 
 
 def document_of(request: RoutedRequest) -> str | None:

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dragoman_contract.languages import ANY, MAX_TAG_CHARS, Languages
-from dragoman_protocols.calls import Need, Peek
-from dragoman_protocols.errors import UnknownDeploymentError, UnknownLanguageError, UnsupportedPairError
-from dragoman_protocols.languages import canonical, listing
-from dragoman_protocols.offer import Offer, offer_of
-from dragoman_protocols.openai.api import model_not_found
+from dragoman_contract.languages import ANY
+from dragoman_protocols.calls import Peek
+from dragoman_protocols.errors import LanguageError, UnknownDeploymentError, UnsupportedPairError
+from dragoman_protocols.languages import fallbacks, listing
+from dragoman_protocols.offer import Offer, listed_pairs, offer_of
+from dragoman_protocols.served import Need, is_same_language, model_not_found, refusal
 from dragoman_protocols.source_choice import sample_of
 from dragoman_router.routing.deployments import Deployment
 
@@ -29,13 +29,11 @@ CACHED_MATCHES = 4096
 """Requests use few pairs, and hostile ones must not fill memory."""
 CACHED_TARGETS = 4
 """Maximum number of targets of a cached match: most requests have one, and two hundred would take 20 KB each."""
-MAX_SUBTAGS = 8
 
 DOCUMENT = "document"
 """Reason of a request for a document, which only one replica has."""
 UNKNOWN = "und"
 SAMPLE_CHARS = 1000
-MAX_LISTED = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +57,13 @@ class Sources:
         keys: All deployments that serve the targets from some language.
         tags: Languages that they list as sources; empty where one of them takes any.
         decisive: Whether it depends on the source which of them serves it.
+        common: A source of all targets; `UNKNOWN` where they have none in common.
     """
 
     keys: tuple[str, ...]
     tags: tuple[str, ...]
     decisive: bool
+    common: str = UNKNOWN
 
 
 class Placement(NamedTuple):
@@ -127,7 +127,7 @@ class Catalogue:
                 part.put(deployment)
         self._deployments[deployment.key] = deployment
         self._forget_derived()
-        pairs = list(dict.fromkeys(listed(deployment))) if deployment.weight else []
+        pairs = list(dict.fromkeys(listed_pairs(deployment.languages))) if deployment.weight else []
         if self._listed.get(deployment.key, []) == pairs:
             return
         self._unlist(deployment.key)
@@ -163,17 +163,20 @@ class Catalogue:
     def offer(self) -> Offer:
         """The languages of the deployments that have a weight; a wildcard stands for common languages."""
         if self._offer is None:
-            self._offer = offer_of([deployment.languages for deployment in self._weighted()])
+            self._offer = self.offer_of([key for key in self.keys() if self._deployments[key].weight])
         return self._offer
 
-    def pairs(self) -> tuple[Languages, ...]:
-        """Their pairs as they are listed; empty means every pair."""
-        found = [deployment.languages for deployment in self._weighted()]
-        return tuple([entry for each in found for entry in each]) if all(found) else ()
+    def offer_of(self, keys: Iterable[str]) -> Offer:
+        """The languages of some deployments."""
+        return offer_of([self._deployments[key].languages for key in keys])
 
     def models(self) -> tuple[str, ...]:
         """The served model names of all deployments."""
         return tuple(sorted({deployment.name for deployment in self._deployments.values()}))
+
+    def model_of(self, key: str) -> str:
+        """The served model name of a deployment."""
+        return self._deployments[key].name
 
     def keys(self) -> tuple[str, ...]:
         """Of all deployments."""
@@ -216,22 +219,23 @@ class Catalogue:
                     merged.setdefault(key, set()).update(sources)
             for key, sources_of_key in merged.items():
                 by_key.setdefault(key, []).append(frozenset(sources_of_key))
-        complete = {
-            key: frozenset.intersection(*sets) for key, sets in by_key.items() if len(sets) == len(targets)
-        }
-        tags = frozenset[str]().union(*complete.values())
+        complete = {key: tuple(sets) for key, sets in by_key.items() if len(sets) == len(targets)}
+        every = frozenset[str]().union(*(tags for sets in complete.values() for tags in sets))
+        common = (
+            frozenset.intersection(*(tags for sets in complete.values() for tags in sets))
+            if complete
+            else every
+        )
         return Sources(
             keys=tuple(sorted(complete)),
-            tags=() if ANY in tags else tuple(sorted(tags)),
+            tags=() if ANY in every else tuple(sorted(every)),
             decisive=len(set(complete.values())) > 1,
+            common=UNKNOWN if ANY in every else min(common, default=UNKNOWN),
         )
 
     def _forget_derived(self) -> None:
         self._offer = None
         self._names.clear()
-
-    def _weighted(self) -> list[Deployment]:
-        return [self._deployments[key] for key in self.keys() if self._deployments[key].weight]
 
     def _unlist(self, key: str) -> None:
         for source, target in self._listed.pop(key, ()):
@@ -280,6 +284,8 @@ def place(
     if deployment is not None:
         if deployment not in catalogue:
             raise UnknownDeploymentError(f"no TranslationDeployment {deployment[:120]!r} here")
+        if peek.model is not None and deployment not in catalogue.named(peek.model):
+            raise model_not_found(peek.model, (catalogue.model_of(deployment),))
         return Placement((deployment,), "named")
     named: list[str] | None = None
     if peek.model is not None:
@@ -288,17 +294,21 @@ def place(
             raise model_not_found(peek.model, catalogue.models())
     if not peek.needs:
         return Placement(catalogue.keys() if named is None else tuple(named), "any")
-    pairs = [(need.source, need.targets) for need in peek.needs if need.source is not None]
-    if len(pairs) == len(peek.needs):
-        needs, found = peek.needs, catalogue.find_all(pairs)
+    if all(need.source is not None for need in peek.needs):
+        needs, found = peek.needs, _find(peek.needs, catalogue)
     else:
         resolved = _resolve(peek, catalogue, detected)
         if isinstance(resolved, Undetected):
             return resolved
         needs, found = resolved
     keys = found.keys if named is None else tuple([key for key in found.keys if key in named])
+    if not keys and named is not None:
+        # Also those without weight.
+        serving = [key for key in named if refusal(needs, catalogue.offer_of([key])) is None]
+        if serving:
+            return Placement(tuple(serving), "named")
     if not keys:
-        raise UnsupportedPairError(_unsupported(needs, catalogue))
+        raise _unsupported(needs, catalogue, named)
     if needs is peek.needs:
         return Placement(keys, found.kind)
     tags = dict.fromkeys(
@@ -307,61 +317,68 @@ def place(
     return Placement(keys, f"{found.kind}-detected", ",".join(map(str, tags)))
 
 
+def _find(needs: Sequence[Need], catalogue: Catalogue) -> Match:
+    """The deployments that serve all needs; where none does, all but the texts that are kept."""
+    pairs = [(str(need.source), need.targets) for need in needs]
+    found = catalogue.find_all(pairs)
+    if found.keys:
+        return found
+    changed = [(source, _changing(source, need)) for (source, _), need in zip(pairs, needs, strict=True)]
+    if changed == pairs:
+        return found
+    left = [pair for pair in changed if pair[1]]
+    return catalogue.find_all(left) if left else Match(catalogue.keys(), "any")
+
+
+def _changing(source: str, need: Need) -> tuple[str, ...]:
+    """The targets for which a text does not stay as it is."""
+    return tuple([each for each in need.targets if not (need.keeps and is_same_language(source, each))])
+
+
 def _resolve(
     peek: Peek, catalogue: Catalogue, detected: Sequence[str] | None
 ) -> Undetected | tuple[tuple[Need, ...], Match]:
     """A request's needs with their detected sources, and the deployments that serve all of them."""
-    pairs: list[tuple[str, tuple[str, ...]]] = []
     samples: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
-    unknown: list[tuple[str, ...]] = []
+    found: list[Need] = []
+    serving: list[tuple[str, ...]] = []
     needs = peek.needs
     tags = iter(detected or ())
     for at, need in enumerate(peek.needs):
         if need.source is not None:
-            pairs.append((need.source, need.targets))
+            found.append(need)
             continue
         sources = catalogue.sources(need.targets)
-        if not sources.decisive:
-            pairs.append((sources.tags[0] if sources.tags else UNKNOWN, need.targets))
-        elif detected is None:
+        if sources.decisive and detected is None:
             sample = peek.sample[:SAMPLE_CHARS] or sample_of(need.texts)
             samples.append((sample, sources.tags, need.targets))
-        elif (tag := next(tags)) == UNKNOWN:
-            unknown.append(sources.keys)
+            continue
+        tag = next(tags) if sources.decisive else sources.common
+        resolved = need._replace(source=tag, keeps=True)
+        if not (sources.decisive and tag == UNKNOWN) and _find((resolved,), catalogue).keys:
+            found.append(resolved)
+            if sources.decisive:
+                needs = (*needs[:at], resolved, *needs[at + 1 :])
         else:
-            pairs.append((tag, need.targets))
-            needs = (*needs[:at], need._replace(source=tag), *needs[at + 1 :])
+            # The texts have no source in common: the pod detects each.
+            serving.append(sources.keys)
     if samples:
         return Undetected(tuple(samples))
-    found = catalogue.find_all(pairs) if pairs else Match(unknown.pop(), "undetected")
-    for serving in unknown:
-        found = Match(tuple([key for key in found.keys if key in serving]), found.kind)
-    return needs, found
+    match = _find(found, catalogue) if found else Match(serving.pop(), "undetected")
+    for keys in serving:
+        match = Match(tuple([key for key in match.keys if key in keys]), match.kind)
+    return needs, match
 
 
-def _unsupported(needs: tuple[Need, ...], catalogue: Catalogue) -> str:
-    wanted = "; ".join(
-        f"{need.source or 'auto'} to {', '.join(need.targets[:MAX_LISTED])}" for need in needs[:MAX_LISTED]
+def _unsupported(needs: Sequence[Need], catalogue: Catalogue, named: list[str] | None) -> LanguageError:
+    """The error of a pod that serves what all deployments do, or those that the request names."""
+    error = refusal(needs, catalogue.offer() if named is None else catalogue.offer_of(named))
+    if error is not None:
+        return error
+    wanted = listing([f"{need.source or 'auto'} to {listing(need.targets)}" for need in needs])
+    return UnsupportedPairError(
+        f"no single deployment serves {wanted}; send one source and one target at a time"
     )
-    single = [(need.source or "auto", target) for need in needs for target in need.targets]
-    if len(single) > 1 and all(catalogue.find(source, (target,)).keys for source, target in single):
-        return f"no single deployment serves {wanted}; send one source and one target at a time"
-    return f"{wanted} is not served here; served are {listing(catalogue.pairs()) or 'none'}"
-
-
-def fallbacks(tag: str) -> list[tuple[str, int]]:
-    """The tags under which a tag may be listed, in lower case, with how many subtags it lost; `*` last, as -1."""
-    parts = _normal(tag[:MAX_TAG_CHARS]).split("-")[:MAX_SUBTAGS]
-    found = [("-".join(parts[:length]), len(parts) - length) for length in range(len(parts), 0, -1)]
-    return [*found, (ANY, -1)]
-
-
-def _normal(tag: str) -> str:
-    """The canonical form of a tag in lower case; `*` and what is no tag as they are."""
-    try:
-        return canonical(tag).lower()
-    except UnknownLanguageError:
-        return tag.lower()
 
 
 def rank(source_lost: int, target_lost: int) -> Rank:
@@ -383,12 +400,3 @@ def _closest(ranks: Sequence[Mapping[str, Rank]]) -> Match:
     worst = {key: max(each[key] for each in ranks) for key in common}
     closest = min(worst.values())
     return Match(tuple(sorted(key for key in common if worst[key] == closest)), kind_of(closest))
-
-
-def listed(deployment: Deployment) -> Iterable[tuple[str, str]]:
-    """The pairs of a deployment in lower case; `*` to `*` where it lists none."""
-    if not deployment.languages:
-        return [(ANY, ANY)]
-    return [
-        (_normal(entry.source), _normal(target)) for entry in deployment.languages for target in entry.targets
-    ]

@@ -12,7 +12,9 @@ import regex
 from dragoman_contract.languages import Languages
 from dragoman_protocols.errors import EmptyTextError, UnsupportedOptionError
 from dragoman_protocols.glossaries.matching import Glossary, Term
-from dragoman_protocols.languages import UNKNOWN, Language, Pair, language, pair, sources
+from dragoman_protocols.languages import UNKNOWN, Language, Pair, language, sources
+from dragoman_protocols.offer import offer_of
+from dragoman_protocols.served import pair_of
 from dragoman_protocols.source_choice import NO_LETTERS, choose_source, hint_of, sample_of
 from dragoman_protocols.translation import Formality, Format, Split, TranslationRequest, Warned
 from dragoman_service.core.budgets import TERMS_RATIO, expansion_ratio, segment_budget
@@ -118,7 +120,9 @@ _NO_OPTIONS = {supported: ResolvedOptions(supports_terms=supported) for supporte
 def detected(
     text: str, target: Language, served: tuple[Languages, ...], hint: str | None = None
 ) -> SourceLanguage:
-    """The language that a text of any format is translated from, detected; see `choose_source` and `pair`.
+    """The language that a text of any format is translated from, detected; see `choose_source`.
+
+    `served` is empty where every pair is served.
 
     Raises:
         SourceNotServedError: It is in a language that is not served.
@@ -162,7 +166,8 @@ class Preparer:
         self._languages = languages
         self._split = split
         self._deployed = deployed
-        self._pair = lru_cache(maxsize=CACHED)(lambda source, target: pair(source, target, languages))
+        offer = offer_of([languages])
+        self._pair = lru_cache(maxsize=CACHED)(lambda source, target: pair_of(source, target, offer))
         self._budget_tokens = lru_cache(maxsize=CACHED)(self._segment_budget)
 
     def check(self, request: TranslationRequest) -> Pair:
@@ -241,7 +246,7 @@ class Preparer:
         texts = request.texts
         if request.source_lang is not None:
             found = self._pair(request.source_lang, request.target_lang)
-            return repeat(SourceLanguage(found.source.tag, None, found), len(texts))
+            return repeat(SourceLanguage(found.source.tag, None, None if found.kept else found), len(texts))
         target = language(request.target_lang)
         if request.one_source:
             return repeat(detected(sample_of(texts), target, self._languages), len(texts))

@@ -123,7 +123,6 @@ def create_app(
     pipeline = Pipeline(translator, lifecycle, admission, records, documents, settings.max_body_bytes)
     site = Site(
         offer_of([settings.languages]),
-        settings.languages,
         (settings.name,),
         Limits(settings.max_texts, settings.max_body_bytes),
         page=settings.page,

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from dragoman_contract.routing import new_document_id
 from dragoman_protocols.calls import TranslateFile
-from dragoman_protocols.documents import DELIVERED_KEPT_S, KEPT_S, Document, State, result_name
+from dragoman_protocols.documents import DELIVERED_KEPT_S, KEPT_S, NOT_FOUND, Document, State, result_name
 from dragoman_protocols.errors import DocumentNotDoneError, RequestError, UnknownDocumentError
 from dragoman_service.http.lifecycle import Unfetched
 
@@ -77,9 +77,7 @@ class DocumentStore:
         except ValueError:
             found = None
         if found is None or found.document.api != api:
-            raise UnknownDocumentError(
-                "Document not found: there is none of this id, or it was kept for too long"
-            )
+            raise UnknownDocumentError(NOT_FOUND)
         return found.document
 
     def result(self, document: Document) -> bytes:

@@ -198,7 +198,7 @@ class Endpoints:
         document = new_document(endpoint.api.name, call, request.text_header(REPLICA_HEADER))
         created((call, document))
         parsed = await self._parser.parse(call.name, call.content, call.request.target_lang)
-        wanted = await asyncio.to_thread(request_for, call, parsed, self._site.served)
+        wanted = await asyncio.to_thread(request_for, call, parsed, self._site.offer.entries)
         if wanted is not None:
             header = request.text_header(GLOSSARIES_HEADER)
             wanted = await self._glossaries.added(wanted, call.glossary_ids, header)

@@ -7,8 +7,9 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from dragoman_contract.languages import Languages
-from dragoman_protocols.calls import TranslateFile
+from dragoman_protocols.calls import EQUAL, TranslateFile
 from dragoman_protocols.documents import Document, State
+from dragoman_protocols.errors import InvalidFieldError
 from dragoman_protocols.languages import Pair, language, sources
 from dragoman_protocols.messages import Answer
 from dragoman_protocols.source_choice import choose_source, sample_of
@@ -82,6 +83,8 @@ class FileWork(BackgroundWork):
         """The translated file; the document has its findings."""
         document, call = self.document, self.call
         document.state, document.started_s = State.TRANSLATING, time.monotonic()
+        if self.request is not None and self.request.source_lang == call.refused_source is not None:
+            raise InvalidFieldError(EQUAL)
         results = [] if self.request is None else await translator.translate(self.request)
         texts = [result.text for result in put_back(self.parsed.texts, results, None)]
         content = await self.parser.rebuild(
@@ -118,12 +121,14 @@ def request_for(
     if not texts:
         return None
     if request.source_lang is None:
-        request = replace(request, source_lang=_detected(parsed.words, request.target_lang, served))
+        request = replace(request, source_lang=_detected(parsed.words, call, served))
     return request
 
 
-def _detected(words: tuple[str, ...], target_lang: str, served: tuple[Languages, ...]) -> str | None:
+def _detected(words: tuple[str, ...], call: TranslateFile, served: tuple[Languages, ...]) -> str | None:
     """One language for the file; None if it is not clear: the core then detects it text by text."""
-    target = language(target_lang)
+    target = language(call.request.target_lang)
     found = choose_source(sample_of(words), sources(target, served), (target.tag,))
-    return found.tag if found.is_likely and not found.is_target and found.confidence else None
+    if found.is_target:
+        return found.tag if found.tag == call.refused_source else None
+    return found.tag if found.is_likely and found.confidence else None

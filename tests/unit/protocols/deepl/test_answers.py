@@ -82,7 +82,7 @@ def respond(path: str, query: bytes = b"", usage: Usage = NOTHING_USED) -> Any:
     request = Request("GET", path, query, [])
     endpoint = recognise(request)
     assert endpoint.respond is not None
-    site = Site(offer, (), ("m",), Limits(None, 1000), usage=usage)
+    site = Site(offer, ("m",), Limits(None, 1000), usage=usage)
     return json.loads(endpoint.respond(request, site).body)
 
 

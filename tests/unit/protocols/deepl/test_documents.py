@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dragoman_protocols.calls import Need, Peek, TranslateFile
+from dragoman_protocols.calls import Peek, TranslateFile
 from dragoman_protocols.deepl import documents
 from dragoman_protocols.deepl.documents import CANCELLED, state_json
 from dragoman_protocols.documents import Document, State
@@ -16,9 +16,10 @@ from dragoman_protocols.errors import CallerError, InvalidFieldError, MalformedR
 from dragoman_protocols.messages import Request
 from dragoman_protocols.multipart import Upload, read_form
 from dragoman_protocols.offer import offer_of
+from dragoman_protocols.served import Need
 from dragoman_protocols.site import Limits, Site
 
-SITE = Site(offer_of([()]), (), ("m",), Limits(3, 1_000_000))
+SITE = Site(offer_of([()]), ("m",), Limits(3, 1_000_000))
 ID = UUID(int=10)
 MULTIPART = "multipart/form-data; boundary=x"
 
@@ -83,7 +84,7 @@ def test_a_router_peeks_the_pair_the_glossaries_and_a_sample() -> None:
     upload = Upload(fields, "Hello", "a.txt", b"Hello")
     request = Request("POST", "/v2/document", b"", [], upload=upload)
     peeked = documents.READING.peek(request, SITE.offer)
-    assert peeked == Peek((Need("en", ("de",)),), 0, glossary_ids=("a",), sample="Hello")
+    assert peeked == Peek((Need("en", ("de",), keeps=True),), 0, glossary_ids=("a",), sample="Hello")
 
 
 @pytest.mark.parametrize("name", ["a", "", None])

@@ -17,7 +17,7 @@ SERVED = (
     Languages(source="no", targets=("en",)),
     Languages(source="de", targets=("en",)),
 )
-SITE = Site(offer_of([SERVED]), SERVED, ("m",), Limits(3, 1000))
+SITE = Site(offer_of([SERVED]), ("m",), Limits(3, 1000))
 
 
 def listed(query: str) -> dict[str, Any]:

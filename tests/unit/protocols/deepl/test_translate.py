@@ -9,18 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_protocols.calls import Need, Peek, Translate
+from dragoman_protocols.calls import Peek, Translate
 from dragoman_protocols.deepl import glossaries, translate
 from dragoman_protocols.deepl.fields import Fields, bounded_fields, fields_of
 from dragoman_protocols.errors import CallerError, InvalidFieldError, MalformedRequestError
 from dragoman_protocols.messages import Request
 from dragoman_protocols.offer import offer_of
+from dragoman_protocols.served import Need
 from dragoman_protocols.site import Limits, Site
 from dragoman_protocols.translation import Formality, Format, Split, TranslationRequest, TranslationResult
 
 SMALLEST: dict[str, Any] = {"text": ["Hello"], "target_lang": "DE"}
 FORM = "application/x-www-form-urlencoded"
-SITE = Site(offer_of([()]), (), ("m",), Limits(3, 1_000_000))
+SITE = Site(offer_of([()]), ("m",), Limits(3, 1_000_000))
 
 
 def make_request(body: bytes, content_type: str = "application/json", query: str = "") -> Request:
@@ -41,7 +42,9 @@ def test_the_smallest_request_leaves_all_to_the_deployment() -> None:
     found = call()
     assert found.requests == (TranslationRequest(("Hello",), "de", ignore_unsupported=True),)
     request = make_request(json.dumps(SMALLEST).encode())
-    assert translate.READING.peek(request, SITE.offer) == Peek((Need(None, ("de",), ("Hello",)),), 5)
+    assert translate.READING.peek(request, SITE.offer) == Peek(
+        (Need(None, ("de",), ("Hello",), keeps=True),), 5
+    )
 
 
 def test_each_field_reaches_the_core() -> None:
@@ -104,7 +107,7 @@ def test_a_form_says_the_same_as_json() -> None:
     request = make_request(urlencode(form).encode(), f"{FORM}; charset=utf-8")
     found = translate.READING.read(request, SITE)
     assert translate.READING.peek(request, SITE.offer).needs == (
-        Need(None, ("en-GB",), ("one & two", "", "drei+ü")),
+        Need(None, ("en-GB",), ("one & two", "", "drei+ü"), keeps=True),
     )
     assert found.requests == (
         TranslationRequest(

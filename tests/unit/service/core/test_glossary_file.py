@@ -5,7 +5,9 @@ import pytest
 from tests.support.clock import Clock
 
 from dragoman_protocols.glossaries.matching import Term
-from dragoman_protocols.languages import Pair, pair
+from dragoman_protocols.languages import Pair
+from dragoman_protocols.offer import offer_of
+from dragoman_protocols.served import pair_of
 from dragoman_protocols.translation import TranslationRequest
 from dragoman_service.core.glossary_file import GlossaryFile
 from dragoman_service.errors import SettingsError
@@ -15,7 +17,7 @@ YAML = """
 - {source: en, target: de, terms: {invoice: Rechnung, Dragoman: Dragoman}}
 - {source: en, target: pt-BR, terms: {bus: ônibus}, case_sensitive: true}
 """
-EN_DE = pair("en", "de", ())
+EN_DE = pair_of("en", "de", offer_of([()]))
 
 
 def written(path: Path, text: str) -> Path:
@@ -33,9 +35,11 @@ def test_terms_hold_for_their_pair_and_its_regions(tmp_path: Path) -> None:
     glossary = GlossaryFile(written(tmp_path / "g.yaml", YAML))
     terms = (Term("invoice", "Rechnung"), Term("Dragoman", "Dragoman"))
     assert terms_of(glossary, EN_DE) == terms
-    assert terms_of(glossary, pair("en-GB", "de-AT", ())) == terms
-    assert terms_of(glossary, pair("en", "pt-BR", ())) == (Term("bus", "ônibus", case_sensitive=True),)
-    assert glossary.of(pair("en", "pt", ())) is None
+    assert terms_of(glossary, pair_of("en-GB", "de-AT", offer_of([()]))) == terms
+    assert terms_of(glossary, pair_of("en", "pt-BR", offer_of([()]))) == (
+        Term("bus", "ônibus", case_sensitive=True),
+    )
+    assert glossary.of(pair_of("en", "pt", offer_of([()]))) is None
 
 
 def test_tabs_have_the_same_terms(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from prometheus_client import CollectorRegistry
 
 from dragoman_protocols.errors import UnknownLanguageError
 from dragoman_protocols.glossaries.matching import Term
-from dragoman_protocols.languages import pair
+from dragoman_protocols.offer import offer_of
+from dragoman_protocols.served import pair_of
 from dragoman_protocols.translation import Format, Split, TranslationRequest
 from dragoman_service.core import long_texts, prepare
 from dragoman_service.core.long_texts import (
@@ -44,7 +45,7 @@ Started = Callable[..., AbstractAsyncContextManager[None]]
 SENTENCE = "The train number {} leaves at noon and everybody is waiting for it on the platform. "
 PLAIN = "".join(SENTENCE.format(number) + ("\n\n  " if number % 9 == 0 else "") for number in range(600))
 HTML = "".join(f"<p>Hello <b>train</b> {number} <i>of <br/> many</i>.</p>" for number in range(300))
-PAIR = pair("en", "de", ())
+PAIR = pair_of("en", "de", offer_of([()]))
 
 
 ENGINE = ScriptedEngine(Script(), "m", CollectorRegistry())

@@ -4,13 +4,14 @@ import pytest
 
 from dragoman_protocols.errors import UnsupportedOptionError
 from dragoman_protocols.glossaries.matching import Term
-from dragoman_protocols.languages import pair
+from dragoman_protocols.offer import offer_of
+from dragoman_protocols.served import pair_of
 from dragoman_protocols.translation import Formality, TranslationRequest
 from dragoman_service.metric_definitions import GUARD_FINDINGS
 from dragoman_service.prompts.families import FAMILIES, prompt_family
 from dragoman_service.prompts.family import PromptOptions, Tone
 
-EN_DE, EN_ZH = pair("en", "de", ()), pair("en", "zh-Hans", ())
+EN_DE, EN_ZH = pair_of("en", "de", offer_of([()])), pair_of("en", "zh-Hans", offer_of([()]))
 TERMS = (("cat", "Katze"), ("dog", "Hund"))
 
 

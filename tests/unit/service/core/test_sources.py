@@ -2,7 +2,9 @@ import pytest
 
 from dragoman_contract.languages import Languages
 from dragoman_protocols.errors import UnknownLanguageError, UnsupportedPairError
-from dragoman_protocols.languages import UNKNOWN, language, pair, sources
+from dragoman_protocols.languages import UNKNOWN, language, sources
+from dragoman_protocols.offer import offer_of
+from dragoman_protocols.served import pair_of
 from dragoman_protocols.translation import TranslationRequest
 from dragoman_service.core.prepare import detected
 
@@ -56,12 +58,12 @@ def test_a_language_that_detection_does_not_know_is_taken_where_it_is_the_only_o
 
 
 def test_a_pair_without_a_source_is_served_where_its_target_is() -> None:
-    assert pair(None, "de", SERVED).source is UNKNOWN
-    assert pair(None, "pt-BR", ()).target.tag == "pt-BR"
+    assert pair_of(None, "de", offer_of([SERVED])).source is UNKNOWN
+    assert pair_of(None, "pt-BR", offer_of([()])).target.tag == "pt-BR"
     assert sources(language("en-GB"), SERVED) == ("fr",)
     assert sources(language("de"), (Languages(source="*", targets=("de",)),)) == ()
-    with pytest.raises(UnsupportedPairError, match="nothing is translated into it"):
-        pair(None, "it", SERVED)
+    with pytest.raises(UnsupportedPairError, match="auto to it is not served"):
+        pair_of(None, "it", offer_of([SERVED]))
 
 
 async def test_each_text_of_a_list_has_its_own_language(core) -> None:
