@@ -89,7 +89,9 @@ def test_targets_without_a_common_source_are_left_to_the_pod_that_serves_each() 
     catalogue.put(Deployment("n/it", (*both, Languages(source="en", targets=("it",)))))
     catalogue.put(Deployment("n/fr", (Languages(source="fr", targets=("de", "en")),)))
     need = Need(None, ("de", "en"), ("Hello",))
-    assert place(None, Peek((need,), 0), catalogue) == Undetected((("Hello", ("de", "en", "fr")),))
+    assert place(None, Peek((need,), 0), catalogue) == Undetected(
+        (("Hello", ("de", "en", "fr"), ("de", "en")),)
+    )
     assert place(None, Peek((need,), 0), catalogue, ["en"]) == Placement(
         ("n/both", "n/it"), "pair-detected", "en"
     )
