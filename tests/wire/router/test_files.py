@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from dragoman_contract.routing import replica_tag, tag_of
+from dragoman_protocols.documents import NOT_FOUND
 from dragoman_router.routing.deployments import Replica
 
 FORM = {"source": "en", "target": "de"}
@@ -268,7 +269,7 @@ async def test_a_document_of_no_replica_is_not_found(router: Any, start_upstream
     known = f"{replica_tag('one', '')}{'0' * 20}"
     for path in (f"/v2/document/{'0' * 32}", "/v2/document/x", f"/d/default/b/v2/document/{known}/result"):
         status, body, _ = await router.post(path, {"document_key": "k"})
-        assert (status, body) == (404, {"message": "Document not found: no replica has it, or no longer"})
+        assert (status, body) == (404, {"message": NOT_FOUND})
     status, body, _ = await router.get("/download_file/none")
     assert (status, list(body)) == (404, ["error"])
     status, body, headers = await router.post(f"/d/default/a/v2/document/{known}", {"document_key": "k"})
@@ -288,7 +289,7 @@ async def test_a_kept_connection_that_was_closed_costs_no_document(router: Any, 
 
     one.script = then_reset
     for _ in range(10):
-        assert (await router.post(f"/v2/document/{known}", {}))[:2] == (200, {"by": "one"})
+        assert (await router.post(f"/v2/document/{known}", {"document_key": "k"}))[:2] == (200, {"by": "one"})
     assert router.state.fleet.backends["default/a"].in_flight == 0
 
 
