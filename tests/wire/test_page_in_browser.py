@@ -158,6 +158,19 @@ def test_without_an_earlier_target_a_text_that_is_in_it_is_translated_to_another
     expect(page.get_by_label("Translate to")).to_have_value("fr")
 
 
+def test_a_text_that_is_in_the_target_and_is_not_translated_to_another_is_pointed_out(
+    page: Any, url: str
+) -> None:
+    output = open_page(page, url, "ne")
+    nepali = "मेरो नाम राम हो र म नेपालमा बस्छु।"
+    write(page, nepali)
+    expect(page.locator("#notice")).to_contain_text(
+        "This text is in Nepali already. It is not translated to another language here."
+    )
+    expect(output).to_have_text(nepali)
+    expect(page.get_by_label("Translate to")).to_have_value("ne")
+
+
 def test_a_target_that_is_chosen_again_stays_and_the_text_is_pointed_out(page: Any, url: str) -> None:
     output = open_page(page, url)
     write(page, CAT)

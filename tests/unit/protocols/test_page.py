@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
-from dragoman_protocols.errors import UnknownPathError
+from dragoman_protocols.errors import CallerError, UnknownPathError, causes
 from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.page.endpoints import ENDPOINTS, MEDIA, POLICY, content, etag, is_known, packed
 from dragoman_protocols.routes import recognise
 from dragoman_protocols.site import Limits, Site
+from dragoman_service.text.guards import Guard
 
 PROTOCOLS = Path(__file__).parents[3] / "protocols"
 MAX_BYTES = 25_000
@@ -82,6 +83,24 @@ def test_the_page_has_a_policy_that_allows_only_itself() -> None:
     assert "default-src 'none'" in POLICY
     assert headers["ETag"] == etag("index.html")
     assert not {name.lower() for name in headers} & {"set-cookie", "access-control-allow-origin"}
+
+
+def keys_of(table: str, script: str) -> set[str]:
+    """The keys of an object in a script."""
+    (body,) = re.findall(
+        rf"^const {table} = {{$(.*?)^}};$", content(script).decode(), re.DOTALL | re.MULTILINE
+    )
+    return set(re.findall(r"^  (\w+):", body, re.MULTILINE))
+
+
+def test_the_causes_that_the_page_words_are_those_of_callers_errors() -> None:
+    assert keys_of("CAUSES", "refusal.js") <= {
+        each.code for each in causes() if issubclass(each, CallerError)
+    }
+
+
+def test_the_page_words_the_finding_of_every_guard() -> None:
+    assert set(Guard) <= keys_of("SENTENCES", "findings.js")
 
 
 @pytest.mark.parametrize("accepted", ["gzip", "gzip, deflate, br", "br;q=1.0, GZIP;q=0.8"])

@@ -158,9 +158,10 @@ function showDetected({ source: found, confidence }) {
 /** Translate a text that is in the target language to another one: the last that was chosen, or one of the browser's. */
 function followText(confidence) {
   const likely = [...lastPair().recent, ...navigator.languages, served.settings.language?.target?.code];
-  const other = insists || confidence < SURE ? null : otherTarget(served.languages, detected, likely);
+  const other = otherTarget(served.languages, detected, likely);
   const is = `This text is in ${named(detected)} already.`;
-  if (!other) throw new Refusal('final', `${is} Choose another language to translate to.`);
+  if (!other) throw new Refusal('final', `${is} It is not translated to another language here.`);
+  if (insists || confidence < SURE) throw new Refusal('final', `${is} Choose another language to translate to.`);
   say(`${is} It is translated to ${named(other)}.`);
   changePair({ source: AUTO, target: other });
 }
