@@ -106,13 +106,10 @@ def test_usage_counts_characters(client: deepl.DeepLClient) -> None:
 def test_an_unserved_language_is_refused_with_a_message(client: deepl.DeepLClient) -> None:
     for call in (
         lambda: client.rephrase_text("Hello", target_lang="EN-GB"),
-        client.get_all_style_rules,
         client.list_translation_memories,
     ):
         with pytest.raises(deepl.DeepLException, match=r"Not found, message: .* is not served here"):
             call()
-    with pytest.raises(deepl.DeepLException, match="Value for 'style_id' not supported"):
-        client.translate_text("Hello", target_lang="DE", style_rule="7ff9bfd6-cd85-4190-8503-d6215a321519")
 
 
 def test_placeholders_move_with_their_sentence(start_served: Any) -> None:

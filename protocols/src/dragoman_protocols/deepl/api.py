@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
-from dragoman_protocols.deepl import codes, documents, glossary_handlers, languages, translate, types
+from dragoman_protocols.deepl import (
+    codes,
+    documents,
+    glossary_handlers,
+    languages,
+    style_handlers,
+    translate,
+    types,
+)
 from dragoman_protocols.deepl.errors import API
 from dragoman_protocols.deepl.fields import bounded_fields
 from dragoman_protocols.endpoints import Endpoint, Handler, Kind, Operation, json_or_form
@@ -107,6 +115,7 @@ ENDPOINTS = (
         Operation("List the language pairs for which glossaries can be created."),
     ),
     *glossary_handlers.ENDPOINTS,
+    *style_handlers.ENDPOINTS,
     Endpoint(
         API,
         Kind.FILE,

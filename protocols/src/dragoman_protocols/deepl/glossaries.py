@@ -123,7 +123,7 @@ def monolingual_json(glossary: Outline) -> dict[str, Any]:
         "name": glossary.name,
         "ready": True,
         **dictionary_json(only_dictionary(glossary.dictionaries)),
-        "creation_time": _written(glossary.created),
+        "creation_time": written(glossary.created),
     }
 
 
@@ -133,7 +133,7 @@ def multilingual_json(glossary: Outline) -> dict[str, Any]:
         "glossary_id": glossary.glossary_id,
         "name": glossary.name,
         "dictionaries": [dictionary_json(dictionary) for dictionary in glossary.dictionaries],
-        "creation_time": _written(glossary.created),
+        "creation_time": written(glossary.created),
     }
 
 
@@ -164,8 +164,8 @@ def _new(name: str, dictionaries: Sequence[Dictionary]) -> StoredGlossary:
     return StoredGlossary(str(uuid.uuid4()), name, datetime.now(UTC), tuple(dictionaries))
 
 
-def _written(moment: datetime) -> str:
-    """Always with a fraction and a zone: the clients read no other form."""
+def written(moment: datetime) -> str:
+    """A time, always with a fraction and a zone: the clients read no other form."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 

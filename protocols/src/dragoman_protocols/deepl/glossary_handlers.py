@@ -11,7 +11,7 @@ from dragoman_protocols.deepl.errors import API, MediaTypeError
 from dragoman_protocols.deepl.fields import Fields, bounded_fields
 from dragoman_protocols.endpoints import Endpoint, Kind, Operation
 from dragoman_protocols.glossaries.entries import to_tsv
-from dragoman_protocols.glossaries.store import Change, GlossaryStore
+from dragoman_protocols.glossaries.store import Change, GlossaryStore, unknown
 from dragoman_protocols.glossaries.values import Dictionary, StoredGlossary
 from dragoman_protocols.messages import Answer, Request, json_answer
 
@@ -63,17 +63,19 @@ async def create_v3(store: GlossaryStore, _: Request, new: StoredGlossary) -> An
 
 async def list_v3(store: GlossaryStore, *_: object) -> Answer:
     """List all glossaries."""
-    return json_answer({"glossaries": [glossaries.multilingual_json(each) for each in await store.all()]})
+    found = [each for each in await store.all() if each.style is None]
+    return json_answer({"glossaries": [glossaries.multilingual_json(each) for each in found]})
 
 
 async def describe_v3(store: GlossaryStore, request: Request, _: None) -> Answer:
     """Get the properties of a glossary."""
-    return json_answer(glossaries.multilingual_json((await store.get(_id(request))).outline))
+    return json_answer(glossaries.multilingual_json(_checked(await store.get(_id(request))).outline))
 
 
 async def change_v3(store: GlossaryStore, request: Request, change: Change) -> Answer:
     """Rename a glossary, or add entries to one of its dictionaries."""
-    return json_answer(glossaries.multilingual_json((await store.change(_id(request), change)).outline))
+    changed = await store.change(_id(request), lambda glossary: change(_checked(glossary)))
+    return json_answer(glossaries.multilingual_json(changed.outline))
 
 
 async def entries_v3(store: GlossaryStore, request: Request, pair: Pair) -> Answer:
@@ -83,7 +85,7 @@ async def entries_v3(store: GlossaryStore, request: Request, pair: Pair) -> Answ
 
 async def replace_dictionary(store: GlossaryStore, request: Request, new: Dictionary) -> Answer:
     """Replace the dictionary of a language pair, or add one."""
-    await store.change(_id(request), lambda glossary: glossary.with_dictionary(new))
+    await store.change(_id(request), lambda glossary: _checked(glossary).with_dictionary(new))
     return json_answer(glossaries.dictionary_json(new.outline))
 
 
@@ -93,22 +95,37 @@ async def delete_dictionary(store: GlossaryStore, request: Request, pair: Pair) 
     return NO_CONTENT
 
 
+def _checked(found: StoredGlossary) -> StoredGlossary:
+    """A glossary; a list of style rules, which the store keeps too, is none."""
+    if found.style is not None:
+        raise unknown()
+    return found
+
+
 def _id(request: Request) -> str:
     return request.variables["glossary_id"]
 
 
-def _nothing(_: Fields) -> None:
+def nothing(_: Fields) -> None:
     """Of a request whose path has all that counts."""
 
 
-def _endpoint(
+def stored(
     method: str,
     path: str,
     read: Callable[[Fields], Value],
     act: Callable[[GlossaryStore, Request, Value], Awaitable[Answer]],
     shape: type | None = None,
 ) -> Endpoint:
-    """One row of the table."""
+    """A request that is answered over the store.
+
+    Args:
+        method: Of the request.
+        path: See `Endpoint`.
+        read: Reads the fields of the request.
+        act: Answers with what was read; the first line of its docstring describes the endpoint.
+        shape: Type of the body, or of the query.
+    """
 
     def handle(request: Request) -> Callable[[GlossaryStore], Awaitable[Answer]]:
         value = read(bounded_fields(request))
@@ -128,19 +145,19 @@ def _endpoints() -> Iterator[Endpoint]:
     all_of_v3, one_of_v3 = "/v3/glossaries", "/v3/glossaries/{glossary_id}"
     dictionaries = f"{one_of_v3}/dictionaries"
     pair, dictionary = glossaries.read_pair, glossaries.read_dictionary
-    yield _endpoint("POST", all_of_v2, glossaries.read_monolingual, create_v2, types.GlossaryShape)
-    yield _endpoint("GET", all_of_v2, _nothing, list_v2)
-    yield _endpoint("GET", one_of_v2, _nothing, describe_v2)
-    yield _endpoint("GET", f"{one_of_v2}/entries", _nothing, entries_v2)
-    yield _endpoint("DELETE", one_of_v2, _nothing, delete)
-    yield _endpoint("POST", all_of_v3, glossaries.read_multilingual, create_v3, types.MultilingualShape)
-    yield _endpoint("GET", all_of_v3, _nothing, list_v3)
-    yield _endpoint("GET", one_of_v3, _nothing, describe_v3)
-    yield _endpoint("PATCH", one_of_v3, glossaries.read_change, change_v3, types.ChangeShape)
-    yield _endpoint("DELETE", one_of_v3, _nothing, delete)
-    yield _endpoint("GET", f"{one_of_v3}/entries", pair, entries_v3, types.PairShape)
-    yield _endpoint("PUT", dictionaries, dictionary, replace_dictionary, types.DictionaryShape)
-    yield _endpoint("DELETE", dictionaries, pair, delete_dictionary, types.PairShape)
+    yield stored("POST", all_of_v2, glossaries.read_monolingual, create_v2, types.GlossaryShape)
+    yield stored("GET", all_of_v2, nothing, list_v2)
+    yield stored("GET", one_of_v2, nothing, describe_v2)
+    yield stored("GET", f"{one_of_v2}/entries", nothing, entries_v2)
+    yield stored("DELETE", one_of_v2, nothing, delete)
+    yield stored("POST", all_of_v3, glossaries.read_multilingual, create_v3, types.MultilingualShape)
+    yield stored("GET", all_of_v3, nothing, list_v3)
+    yield stored("GET", one_of_v3, nothing, describe_v3)
+    yield stored("PATCH", one_of_v3, glossaries.read_change, change_v3, types.ChangeShape)
+    yield stored("DELETE", one_of_v3, nothing, delete)
+    yield stored("GET", f"{one_of_v3}/entries", pair, entries_v3, types.PairShape)
+    yield stored("PUT", dictionaries, dictionary, replace_dictionary, types.DictionaryShape)
+    yield stored("DELETE", dictionaries, pair, delete_dictionary, types.PairShape)
 
 
 ENDPOINTS = tuple(_endpoints())

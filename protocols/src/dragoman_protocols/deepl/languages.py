@@ -16,17 +16,18 @@ from dragoman_protocols.site import Site
 
 BOTH, SOURCE, TARGET = ("source", "target"), ("source",), ("target",)
 
-FEATURES = {"auto_detection": SOURCE, "formality": TARGET, "glossary": BOTH}
+FEATURES = {"auto_detection": SOURCE, "formality": TARGET, "glossary": BOTH, "style_rules": TARGET}
 """Of translations, with the side of a pair that has to support them."""
 
 RESOURCES: dict[str, dict[str, tuple[str, ...]]] = {
     "translate_text": FEATURES | {"tag_handling": BOTH},
     "translate_document": FEATURES,
     "glossary": {},
+    "style_rules": {},
 }
 """What is served, with its features."""
 
-NOT_SERVED = ("voice", "write", "style_rules", "translation_memory")
+NOT_SERVED = ("voice", "write", "translation_memory")
 """Resources of DeepL that no language is listed for."""
 
 STABLE = {"status": "stable"}
@@ -61,10 +62,12 @@ def respond_resources(request: Request, _: Site) -> Answer:
 
 
 def listed(offer: Offer, resource: str) -> list[dict[str, Any]]:
-    """The languages of one of `RESOURCES`; those of glossaries have no variants."""
+    """The languages of one of `RESOURCES`; those of glossaries and style rules have no variants."""
     sources, targets = codes.source_tags(offer), codes.target_tags(offer)
-    if resource == "glossary":
+    if resource in ("glossary", "style_rules"):
         targets = {codes.primary_code(tag) for tag in targets}
+    if resource == "style_rules":
+        sources = set()
     return [
         {
             "lang": tag,

@@ -40,7 +40,7 @@ GLOSSARY_FIELDS = frozenset({"glossary_id", "glossary_ids"})
 
 STRICT = (Formality.MORE, Formality.LESS)
 
-NOT_SERVED = ("style_id", "translation_memory_id")
+NOT_SERVED = ("translation_memory_id",)
 """Objects that a client created at DeepL; without them the translation would be another."""
 
 
@@ -94,7 +94,7 @@ def need_of(fields: Fields, offer: Offer, texts: tuple[str, ...] = ()) -> Need:
 
 
 def glossary_ids(fields: Fields, source: str | None) -> tuple[str, ...]:
-    """The glossaries that are requested, in their order.
+    """The glossaries that are requested, in their order, and the list of style rules.
 
     Raises:
         InvalidFieldError: There are too many, or they require a source language.
@@ -109,7 +109,8 @@ def glossary_ids(fields: Fields, source: str | None) -> tuple[str, ...]:
     found = tuple(several) if one is None else (one,)
     if found and source is None:
         raise InvalidFieldError("Use of a glossary requires the source_lang parameter to be specified")
-    return found
+    style = fields.text("style_id")
+    return found if style is None else (*found, style)
 
 
 def options(fields: Fields, found: Peek) -> TranslationRequest:

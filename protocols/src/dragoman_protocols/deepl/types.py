@@ -31,6 +31,7 @@ class TranslateShape(Struct):
     formality: Formality | None = None
     glossary_id: Annotated[str | None, Meta(description="requires source_lang")] = None
     glossary_ids: Annotated[list[str], Meta(max_length=MAX_GLOSSARIES)] | None = None
+    style_id: Annotated[str | None, Meta(description="a list of style rules, of the target language")] = None
     tag_handling: Literal["xml", "html"] | None = None
     tag_handling_version: Literal["v1", "v2"] | None = None
     outline_detection: Annotated[bool | None, Meta(description="accepted and without effect")] = None
@@ -56,7 +57,7 @@ class ResourceShape(Struct):
     """The query of `/v3/languages`."""
 
     resource: Annotated[
-        str, Meta(description="translate_text, translate_document or glossary; for others: none")
+        str, Meta(description="translate_text, translate_document, glossary or style_rules; for others: none")
     ]
     include: Annotated[list[str], Meta(description="beta, external: without effect")] = []
 
@@ -97,6 +98,42 @@ class ChangeShape(Struct):
     dictionaries: Annotated[list[DictionaryShape], Meta(max_length=1)] | None = None
 
 
+RulesShape = dict[str, dict[str, str]]
+"""The body of `PUT /v3/style_rules/{style_id}/configured_rules`: options by rule by category."""
+
+
+class InstructionShape(Struct):
+    """A custom instruction of a list of style rules."""
+
+    label: Annotated[str, Meta(min_length=1, max_length=MAX_INSTRUCTION_CHARS)]
+    prompt: Annotated[str, Meta(min_length=1, max_length=MAX_INSTRUCTION_CHARS)]
+    source_language: Annotated[
+        str | None, Meta(description="source language that it is for; default: any")
+    ] = None
+
+
+class NameShape(Struct):
+    """The body of `PATCH /v3/style_rules/{style_id}`."""
+
+    name: str
+
+
+class StyleShape(NameShape, kw_only=True):
+    """The body of `POST /v3/style_rules`."""
+
+    language: Annotated[str, Meta(description="target language, without a region")]
+    configured_rules: RulesShape | None = None
+    custom_instructions: list[InstructionShape] | None = None
+
+
+class PageShape(Struct):
+    """The query of `GET /v3/style_rules`."""
+
+    page: Annotated[int, Meta(ge=0)] = 0
+    page_size: Annotated[int, Meta(ge=1, le=25)] = 10
+    detailed: Annotated[bool, Meta(description="with rules and instructions")] = False
+
+
 class DocumentShape(Struct):
     """The form of `POST /v2/document`; options of `/v2/translate` are fields of it too."""
 
@@ -111,6 +148,7 @@ class DocumentShape(Struct):
     ] = None
     formality: Formality | None = None
     glossary_id: str | None = None
+    style_id: str | None = None
     memory: Annotated[
         str | None,
         Meta(description="a translation memory in TMX, as a file", extra_json_schema={"format": "binary"}),

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from dragoman_protocols.errors import InvalidGlossaryError, UnknownDictionaryError
 from dragoman_protocols.glossaries.matching import Glossary, Term
+from dragoman_protocols.glossaries.styles import Style
 
 MAX_NAME_CHARS = 1024
 
@@ -86,6 +87,7 @@ class Outline:
     created: datetime
     dictionaries: tuple[DictionaryOutline, ...]
     owner: str | None = None
+    style: Style | None = None
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ class StoredGlossary:
         created: When it was made, with a time zone.
         dictionaries: No two of the same pair.
         owner: Name of the caller who alone sees it; None: all callers do.
+        style: Set for a list of style rules, which has no dictionaries.
     """
 
     glossary_id: str
@@ -105,6 +108,7 @@ class StoredGlossary:
     created: datetime
     dictionaries: tuple[Dictionary, ...]
     owner: str | None = None
+    style: Style | None = None
 
     @property
     def outline(self) -> Outline:
@@ -115,6 +119,7 @@ class StoredGlossary:
             self.created,
             tuple(dictionary.outline for dictionary in self.dictionaries),
             self.owner,
+            self.style,
         )
 
     def dictionary(self, source_lang: str, target_lang: str) -> Dictionary:

@@ -19,6 +19,7 @@ from dragoman_protocols.errors import (
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.glossaries.packed import MAX_DOCUMENT_BYTES, revisions, unpack
 from dragoman_protocols.glossaries.store import GlossaryStore, MemoryStore, canonical_id
+from dragoman_protocols.glossaries.styles import Style
 from dragoman_protocols.glossaries.values import Dictionary, StoredGlossary, read, terms
 from dragoman_protocols.languages import language
 from dragoman_protocols.translation import Format, TranslationRequest
@@ -108,6 +109,23 @@ def _dictionaries(
     return found
 
 
+def _in_style(request: TranslationRequest, styles: Sequence[Style]) -> TranslationRequest:
+    """The request with the instructions of style rules.
+
+    Raises:
+        InvalidFieldError: They are for another target language.
+    """
+    target = language(request.target_lang).code
+    source = None if request.source_lang is None else language(request.source_lang).code
+    for style in styles:
+        if style.language != target:
+            raise InvalidFieldError(
+                f"the style rules are for {style.language}, the target language is {target}"
+            )
+    prompts = [prompt for style in styles for prompt in style.prompts(source)]
+    return replace(request, instructions=(*request.instructions, *prompts)) if prompts else request
+
+
 def _read(revision: str, content: bytes) -> tuple[StoredGlossary, int]:
     document = unpack(content, revision)
     return read(document), len(document)
@@ -128,7 +146,7 @@ class GlossaryTerms:
     async def added(
         self, request: TranslationRequest, glossary_ids: tuple[str, ...], header: str | None
     ) -> TranslationRequest:
-        """The request with the terms of its glossaries; their pairs have no variants.
+        """The request with the terms of its glossaries, whose pairs have no variants, and the instructions of styles.
 
         Where the source is detected, it gets the terms of all sources that one of the glossaries has.
 
@@ -146,7 +164,11 @@ class GlossaryTerms:
         if not glossary_ids:
             return request
         attached = revisions(header)
-        found = [await self._glossary(each, attached) for each in glossary_ids]
+        named = [await self._glossary(each, attached) for each in glossary_ids]
+        request = _in_style(request, [each.style for each in named if each.style is not None])
+        found = [each for each in named if each.style is None]
+        if not found:
+            return request
         try:
             dictionaries = _dictionaries(found, request)
         except UnknownDictionaryError as error:

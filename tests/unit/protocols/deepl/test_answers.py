@@ -102,7 +102,7 @@ def test_languages_usage_and_pairs_are_listed() -> None:
     ]
 
 
-@pytest.mark.parametrize("path", ["/v2/write/rephrase", "/v3/style_rules", "/v2/glossariesx"])
+@pytest.mark.parametrize("path", ["/v2/write/rephrase", "/v3/style_rulesx", "/v2/glossariesx"])
 def test_other_paths_are_not_served(path: str) -> None:
     with pytest.raises(errors.UnknownPathError, match=f"GET {path} is not served here"):
         respond(path)

@@ -37,13 +37,16 @@ def test_sources_and_targets_of_texts_with_their_features() -> None:
         "zh-Hans": (False, True),
     }
     assert found["de"]["name"] == "German"
-    assert set(found["de"]["features"]) == {"auto_detection", "formality", "glossary", "tag_handling"}
-    assert set(found["en-GB"]["features"]) == {"glossary", "tag_handling"}
+    both = {"glossary", "tag_handling"}
+    assert set(found["de"]["features"]) == both | {"auto_detection", "formality", "style_rules"}
+    assert set(found["en"]["features"]) == both | {"auto_detection"}
+    assert set(found["en-GB"]["features"]) == both | {"style_rules"}
     assert all(each["status"] == "stable" for each in found.values())
 
 
 def test_glossaries_have_no_variants_and_documents_no_tag_handling() -> None:
     assert set(listed("resource=glossary")) == {"de", "en", "nb", "zh"}
+    assert set(listed("resource=style_rules")) == {"de", "en", "zh"}
     assert "tag_handling" not in listed("resource=translate_document")["de"]["features"]
 
 

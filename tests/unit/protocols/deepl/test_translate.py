@@ -213,7 +213,6 @@ def test_a_tone_that_a_language_does_not_have(target: str) -> None:
         ({"split_sentences": True}, "Value for 'split_sentences' not supported."),
         ({"ignore_tags": {"x": 1}}, "Value for 'ignore_tags' not supported."),
         ({"context": ["x"]}, "Value for 'context' not supported."),
-        ({"style_id": "x"}, "Value for 'style_id' not supported."),
         ({"translation_memory_id": "x"}, "Value for 'translation_memory_id' not supported."),
         ({"glossary_id": "x"}, "Use of a glossary requires the source_lang parameter to be specified"),
         ({"glossary_ids": list("abcdef")}, "glossary_ids: at most 5 glossaries"),
