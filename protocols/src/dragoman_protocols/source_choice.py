@@ -28,10 +28,11 @@ SURE = 0.8
 not served and is refused: translating two words needlessly does less harm than not translating them."""
 
 LIKELY = 0.5
-"""Below it a translation has a warning; and a text is not returned unchanged because the target language is served."""
+"""Below it a translation has a warning that asks for the source language, or is refused where findings are; and no text
+is returned unchanged because the target language is served."""
 
-FLOOR = 0.2
-"""Below it the language cannot be told: of such guesses one in four is right."""
+UNLIKELY = 0.2
+"""A text that is likely in a language that is not served, and in all served ones less than this, is refused."""
 
 SAMPLED_TEXTS = 200
 """Texts of a request that together show what language it is in."""
@@ -75,7 +76,12 @@ def hint_of(texts: Sequence[str]) -> str | None:
 
 
 def choose_source(
-    text: str, sources: Sequence[str], targets: Sequence[str], hint: str | None = None
+    text: str,
+    sources: Sequence[str],
+    targets: Sequence[str],
+    hint: str | None = None,
+    *,
+    strict: bool = False,
 ) -> Source:
     """The language that a text is translated from.
 
@@ -84,6 +90,7 @@ def choose_source(
         sources: BCP-47 tags of the languages that are translated into all of `targets`; empty: every language.
         targets: BCP-47 tags, at least one.
         hint: From `hint_of` of the request's texts.
+        strict: Whether a language that is not likely is refused.
 
     Raises:
         SourceNotServedError: It is in a language that is not served.
@@ -102,7 +109,7 @@ def choose_source(
         if len(unknown) == 1:
             return Source(unknown[0], 0.0, is_likely=False)
         of_served = sum(likely.get(code, 0.0) for code in served)
-        is_other = likely[best] >= SURE or (found[best] >= LIKELY and of_served < FLOOR)
+        is_other = likely[best] >= SURE or (found[best] >= LIKELY and of_served < UNLIKELY)
         if is_other and not unknown:
             raise _not_served(best_tag, found[best], sources, targets)
     in_target = Source(best_tag, round(found[best], 4), is_target=True)
@@ -123,11 +130,10 @@ def choose_source(
     if not possible:
         return in_target
     code = max(possible, key=lambda each: likely.get(each, 0.0))
-    others = 1 - sum(likely.get(each, 0.0) for each in own if each not in possible)
-    share = likely.get(code, 0.0)
-    if len(possible) > 1 and share < FLOOR * others:
+    is_likely = likely.get(code, 0.0) >= LIKELY
+    if strict and not is_likely and len(possible) > 1:
         raise _not_told(found, text, sources)
-    return Source(_written(possible[code], text), round(found.get(code, 0.0), 4), is_likely=share >= LIKELY)
+    return Source(_written(possible[code], text), round(found.get(code, 0.0), 4), is_likely=is_likely)
 
 
 def _weighed(found: dict[str, float], odds: dict[str, float]) -> dict[str, float]:

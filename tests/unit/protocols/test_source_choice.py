@@ -57,11 +57,13 @@ def test_a_word_is_not_taken_for_the_target_language_without_evidence() -> None:
     assert choose_source("Datei nicht gefunden", ("en",), ("de",)).is_target
 
 
-def test_what_cannot_be_told_is_refused_with_the_closest_languages() -> None:
-    with pytest.raises(
-        UnknownLanguageError, match=r"could not be detected \(closest: .*\); name the source language"
-    ):
-        choose_source("Desa", (), ("da",))
+@pytest.mark.parametrize("text", ["Desa", "test", "Tak"])
+def test_what_cannot_be_told_is_a_guess_and_refused_where_findings_are(text: str) -> None:
+    assert not choose_source(text, (), ("en",)).is_likely
+    expected = r"could not be detected \(closest: .*\); name the source language"
+    with pytest.raises(UnknownLanguageError, match=expected):
+        choose_source(text, (), ("en",), strict=True)
+    assert choose_source(text, ("en",), ("de",), strict=True).tag == "en"
 
 
 @pytest.mark.parametrize(

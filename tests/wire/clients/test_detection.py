@@ -56,6 +56,13 @@ def test_a_guess_says_so(scripted_pod: Any) -> None:
     assert answer["translation"] != "Tak"
 
 
+def test_a_guess_is_refused_where_findings_are(scripted_pod: Any) -> None:
+    body = {"text": "Tak", "target_lang": "en", "on_finding": "fail"}
+    answer = httpx.post(f"{scripted_pod.url}/translate", json=body)
+    assert answer.status_code == 422
+    assert "name the source language" in message_of(answer.json())
+
+
 def test_texts_of_libretranslate_have_one_language(scripted_pod: Any) -> None:
     body = {
         "q": ["Danke", "Datei nicht gefunden", "Guten Morgen allerseits"],

@@ -16,7 +16,7 @@ from dragoman_protocols.languages import UNKNOWN, Language, Pair, language, sour
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.served import pair_of
 from dragoman_protocols.source_choice import NO_LETTERS, choose_source, hint_of, sample_of
-from dragoman_protocols.translation import Formality, Format, Split, TranslationRequest, Warned
+from dragoman_protocols.translation import Formality, Format, OnFinding, Split, TranslationRequest, Warned
 from dragoman_service.core.budgets import TERMS_RATIO, expansion_ratio, segment_budget
 from dragoman_service.core.glossary_file import GlossaryFile
 from dragoman_service.core.stages import PreparedText, SegmentTask, SourceLanguage
@@ -118,7 +118,12 @@ _NO_OPTIONS = {supported: ResolvedOptions(supports_terms=supported) for supporte
 
 
 def detected(
-    text: str, target: Language, served: tuple[Languages, ...], hint: str | None = None
+    text: str,
+    target: Language,
+    served: tuple[Languages, ...],
+    hint: str | None = None,
+    *,
+    strict: bool = False,
 ) -> SourceLanguage:
     """The language that a text of any format is translated from, detected; see `choose_source`.
 
@@ -128,7 +133,7 @@ def detected(
         SourceNotServedError: It is in a language that is not served.
         SourceUnclearError: It has letters, and its language could not be told.
     """
-    found = choose_source(text, sources(target, served), (target.tag,), hint)
+    found = choose_source(text, sources(target, served), (target.tag,), hint, strict=strict)
     if found == NO_LETTERS:
         return SourceLanguage(found.tag, found.confidence, None)
     if found.is_target:
@@ -250,8 +255,8 @@ class Preparer:
         target = language(request.target_lang)
         if request.one_source:
             return repeat(detected(sample_of(texts), target, self._languages), len(texts))
-        hint = hint_of(texts)
-        return (detected(text, target, self._languages, hint) for text in texts)
+        hint, strict = hint_of(texts), request.on_finding is OnFinding.FAIL
+        return (detected(text, target, self._languages, hint, strict=strict) for text in texts)
 
     def _how(
         self, request: TranslationRequest, pair: Pair, options: PromptOptions, with_terms: bool
