@@ -23,7 +23,7 @@ from dragoman_service.files.office import NO_DOCUMENT
 from dragoman_service.files.packages import check_size, left_objects, office_parts
 from dragoman_service.files.root_language import ATTRIBUTES, attribute, with_attributes
 
-KINDS = tuple((":opendocument:", each) for each in ("document-content", "document-styles"))
+KINDS = tuple((":opendocument:", each) for each in ("document-content", "document-styles", "document-meta"))
 """Roots of parts with text: what their namespaces contain, and their names."""
 
 # fmt: off
@@ -49,7 +49,10 @@ FIELDS = frozenset({
 IGNORED = frozenset({
     "office:automatic-styles", "office:styles", "office:font-face-decls", "office:scripts", "office:settings",
     "text:tracked-changes", "text:sequence-decls", "text:note-citation", "dc:creator",
-    "dc:date", "meta:creator-initials", "draw:object", "math:math", "ranges",
+    "dc:date", "dc:description", "dc:language", "dc:subject", *(f"meta:{each}" for each in (
+        "creation-date", "creator-initials", "editing-cycles", "editing-duration", "generator", "initial-creator",
+        "keyword", "print-date", "printed-by", "user-defined",
+    )), "draw:object", "math:math", "ranges",
 }) | FIELDS
 BLOCKS = frozenset({"text:p", "text:h", "text:list-item", "table:table-cell", "text:note"})
 INLINE = frozenset({
@@ -97,7 +100,7 @@ def read_opendocument(content: bytes, target_lang: str) -> FileDocument:
     """
     archive = Archive(content)
     names = office_parts(archive, KINDS)
-    if not names:
+    if not any(archive.kinds[name][1] != "document-meta" for name in names):
         raise BrokenFileError(NO_DOCUMENT)
     check_size(archive, names)
     sources = [_source(archive.part(name)) for name in names]

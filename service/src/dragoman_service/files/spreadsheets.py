@@ -40,7 +40,9 @@ TEXTS = (
 )
 RICH = {"sst": "si", "worksheet": "is", "comments": "text", "ThreadedComments": "text"}
 """Elements with text, by the roots of their parts."""
-IN_SHEETS = re.compile(rb"inlineStr|<(?:[\w.-]+:)?(?:headerFooter|dataValidation|filter)[\s>]|\stooltip=")
+IN_SHEETS = re.compile(
+    rb"inlineStr|<(?:[\w.-]+:)?(?:headerFooter|dataValidation|filter)[\s>]|\stooltip=|\st=[\"']str"
+)
 """What a sheet with texts of its own has."""
 TABLES, PIVOTS = (("", "table"),), (("", "pivotCacheDefinition"),)
 REFERENCE = re.compile(
@@ -109,8 +111,17 @@ def _texts(root: etree._Element) -> Iterator[Paragraph | PlainText]:
     if name.endswith("sheet"):
         yield from attributes_in(root)
         yield from (PlainText(each, signs=HEADER) for each in root.iterfind("{*}headerFooter/*"))
+        yield from _results(root)
         choices = root.iterfind(".//{*}dataValidation[@type='list']/{*}formula1")
         yield from (PlainText(each, signs=CHOICES) for each in choices if CHOICE.fullmatch(each.text or ""))
+
+
+def _results(sheet: etree._Element) -> Iterator[PlainText]:
+    """Texts that formulas resulted in, which are shown until the next calculation; not those that a formula states."""
+    for cell in sheet.iterfind(".//{*}c[@t='str']"):
+        result = cell.find("{*}v")
+        if result is not None and f'"{result.text}"' not in (cell.findtext("{*}f") or ""):
+            yield PlainText(result)
 
 
 def _parts(archive: Archive) -> tuple[dict[str, bytes], list[str]]:

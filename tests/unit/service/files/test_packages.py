@@ -251,3 +251,14 @@ def test_objects_of_other_programs_in_opendocument_are_named_as_left() -> None:
         for name in ("Object 1", "Object 2/content.xml", "ObjectReplacements/Object 1"):
             archive.writestr(name, "")
     assert read("a.odt", written.getvalue(), "fr").left == ("Object 1",)
+
+
+def test_of_the_properties_of_opendocument_the_title_is_translated() -> None:
+    names = "xmlns:office='urn:oasis:names:tc:opendocument:xmlns:office:1.0' xmlns:dc='dc' xmlns:meta='meta'"
+    others = "<meta:generator>A program</meta:generator><dc:subject>Words</dc:subject><meta:keyword>Key</meta:keyword>"
+    inner = f"<office:meta>{others}<dc:title>A cat</dc:title></office:meta>"
+    meta = f"<office:document-meta {names}>{inner}</office:document-meta>"
+    with zipfile.ZipFile(written := io.BytesIO(), "w") as archive:
+        archive.writestr("content.xml", f"<office:document-content {names}/>")
+        archive.writestr("meta.xml", meta)
+    assert [each for each in read("a.odt", written.getvalue(), "fr").words() if each] == ["A cat"]

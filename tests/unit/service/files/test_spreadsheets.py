@@ -128,3 +128,21 @@ def charted() -> bytes:
 
 def test_titles_of_charts_are_translated() -> None:
     assert "Yearly sales" in read("a.xlsx", charted(), "fr").texts
+
+
+def test_results_of_formulas_are_translated_as_the_cells_to_which_they_refer() -> None:
+    cells = "".join(
+        f"<c t='str'><f>{formula}</f><v>{value}</v></c>"
+        for formula, value in (
+            ("A1", "A red chair"),
+            ('IF(B1&gt;5,"too much","fine")', "too much"),
+            ("B1", "12"),
+        )
+    )
+    content = packed(
+        {
+            "xl/sharedStrings.xml": b"<sst xmlns='urn:x'><si><t>A red chair</t></si></sst>",
+            "xl/worksheets/sheet1.xml": f"<worksheet><sheetData><row>{cells}</row></sheetData></worksheet>".encode(),
+        }
+    )
+    assert read("a.xlsx", content, "fr").texts == ("A red chair", "A red chair")
