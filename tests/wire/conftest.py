@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 import yaml
 from tests.support.browser import ARGUMENTS, CHROMIUM, axe_script, watched_page
+from tests.support.few_authorities import trust_one_authority
 from tests.support.servers import PodProcess, RouterProcess
+
+trust_one_authority()
 
 
 @pytest.fixture(scope="session")

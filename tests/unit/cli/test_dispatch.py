@@ -38,6 +38,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(name in printed for name in COMMANDS)
 
 
+@pytest.mark.slow
 def test_a_command_may_open_many_files_where_the_shell_allows_few() -> None:
     script = """import resource
 from dragoman.__main__ import main
@@ -128,6 +129,7 @@ def test_commands_are_found_in_a_checkout_that_is_not_installed(monkeypatch: pyt
     assert entry_point("router") == EntryPoint("router", "dragoman_router.__main__:main", GROUP)
 
 
+@pytest.mark.slow
 def test_only_the_chosen_command_is_imported() -> None:
     program = (
         "import sys; from dragoman.__main__ import main\n"
@@ -163,6 +165,7 @@ def test_a_part_that_is_not_installed_is_named(
 
 
 @pytest.mark.parametrize("arguments", [["models"], ["--help"], ["completion", "bash"]])
+@pytest.mark.slow
 def test_a_reader_that_closes_the_output_ends_a_command_without_a_message(arguments: list[str]) -> None:
     read, write = os.pipe()
     os.close(read)
@@ -175,6 +178,7 @@ def test_a_reader_that_closes_the_output_ends_a_command_without_a_message(argume
     assert (done.returncode, done.stderr) == (FAILED, b"")
 
 
+@pytest.mark.slow
 def test_an_output_on_a_full_disk_is_an_error_without_a_traceback() -> None:
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "dragoman", "models"]

@@ -35,6 +35,7 @@ def test_segments_are_found_in_texts(text: str, segment: str) -> None:
     assert memory.applying(["nothing here.", text]) == {segment: "found"}
 
 
+@pytest.mark.slow
 def test_finding_them_takes_linear_time() -> None:
     memory = Memory({"a": "b"})
     began_s = time.thread_time()

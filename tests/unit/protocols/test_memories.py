@@ -113,6 +113,7 @@ def test_any_text_is_read_or_refused(parts: list[str]) -> None:
         assert isinstance(read_terms(f"<tmx>{''.join(parts)}</tmx>", "en", "de"), tuple)
 
 
+@pytest.mark.slow
 def test_deep_and_long_memories_take_linear_time() -> None:
     began_s = time.thread_time()
     with pytest.raises(ValueError, match="no TMX"):

@@ -37,7 +37,7 @@ def page_of(in_flight, generations=400, lengths=(10, 200)):
         send()
     done = 0
     while done < generations:
-        clock.now_s += 0.001
+        clock.now_s += 0.005
         replica.advance(clock.now_s)
         while finished:
             arrival = finished.pop()

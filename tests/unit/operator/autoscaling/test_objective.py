@@ -107,7 +107,7 @@ def bursty(clock, ticks, begin=0):
     return clock
 
 
-@pytest.mark.parametrize("tick_s", [1.0, 2.0, 3.0, 10.0])
+@pytest.mark.parametrize("tick_s", [pytest.param(1.0, marks=pytest.mark.slow), 2.0, 3.0, 10.0])
 def test_arrivals_are_counted_in_intervals_of_5_s_whatever_the_time_between_decisions(tick_s):
     clock = make_clock(5, objective=0.99, tick_s=tick_s)
     clock.tick(round(120 / tick_s) + 1, running=20, finished_per_s=40.0)

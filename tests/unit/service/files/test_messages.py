@@ -201,6 +201,7 @@ async def test_prose_that_begins_with_a_keyword_of_code_is_translated() -> None:
     assert (await translated(read("a.md", source.encode(), "de"))).decode() == source.upper()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     ["&lt;a ", "<a b='", "<b>", "</b><i>", "$t(", "%", "{\\", "*.", "@:a", "\\u00", "\x0c ", "<code>", " "],

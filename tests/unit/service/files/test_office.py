@@ -226,6 +226,7 @@ def test_a_long_namespace_prefix_is_refused_which_each_new_run_would_have() -> N
         read_word(book(**parts))
 
 
+@pytest.mark.slow
 def test_a_run_of_many_pieces_is_written_in_linear_time() -> None:
     content = with_inner(heavy_run("w", 15_000, 0))
     began_s = time.thread_time()
