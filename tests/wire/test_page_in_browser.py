@@ -558,6 +558,26 @@ def test_a_document_that_cannot_be_read_is_not_offered_again(page: Any, url: str
     expect(page.get_by_role("button", name="Remove: a.docx")).to_be_visible()
 
 
+def test_the_focus_stays_with_a_document_and_goes_to_the_chooser_after_it(page: Any, pod: PodProcess) -> None:
+    held: list[Any] = []
+    page.route("**/documents", lambda route: held.append(route))
+    open_page(page, pod.url)
+    chooser = page.locator("#file")
+    for ends_by in ("cancel", "translation"):
+        with page.expect_request("**/documents"):
+            chooser.set_input_files(document("a.txt"))
+        page.get_by_role("button", name="Cancel: a.txt").focus()
+        if ends_by == "cancel":
+            page.keyboard.press("Enter")
+            expect(chooser).to_be_focused()
+            expect(page.locator("#files")).to_be_hidden()
+        else:
+            held.pop().continue_()
+            expect(page.get_by_role("link", name="Download the translation of a.txt")).to_be_focused()
+    page.get_by_role("button", name="Remove: a.txt").press("Enter")
+    expect(chooser).to_be_focused()
+
+
 def test_a_document_to_several_languages_has_a_line_for_each(page: Any, url: str) -> None:
     held: list[Any] = []
     page.route("**/documents", lambda route: held.append(route))

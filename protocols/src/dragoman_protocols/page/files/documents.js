@@ -26,7 +26,6 @@ export function setUpDocuments(options, askForKey) {
   function add(file) {
     const { formats, ...wanted } = options();
     const row = rowOf(file.name, wanted.language);
-    list.hidden = false;
     list.append(row.item);
     const refuse = (reason) => {
       row.end(reason);
@@ -122,7 +121,17 @@ function rowOf(name, language) {
     made.addEventListener('click', act);
     return made;
   };
-  const removal = button('Remove', () => item.remove());
+  const leave = () => {
+    item.remove();
+    document.getElementById('file').focus();
+  };
+  /** The buttons, the likeliest last; it gets the focus of one that it replaces. */
+  const offer = (...buttons) => {
+    const isFocused = actions.contains(document.activeElement);
+    actions.replaceChildren(...buttons);
+    if (isFocused) buttons.at(-1).focus();
+  };
+  const removal = button('Remove', leave);
   return {
     item,
     show(text, share) {
@@ -132,7 +141,7 @@ function rowOf(name, language) {
       else bar.value = share;
     },
     onCancel(cancel) {
-      actions.replaceChildren(button('Cancel', () => { cancel(); item.remove(); }));
+      offer(button('Cancel', () => { cancel(); leave(); }));
     },
     /** Offer the translation, a Blob, as a file of that name. */
     finish(content, download, outcome) {
@@ -141,12 +150,12 @@ function rowOf(name, language) {
       const href = URL.createObjectURL(content);
       removal.addEventListener('click', () => URL.revokeObjectURL(href));
       const link = element('a', { className: 'button', href, download, textContent: 'Download', ariaLabel: `Download the translation of ${name} to ${language}` });
-      actions.replaceChildren(removal, link);
+      offer(removal, link);
     },
     end(text, again) {
       state.textContent = text;
       bar.hidden = true;
-      actions.replaceChildren(...(again ? [button('Try again', again)] : []), removal);
+      offer(removal, ...(again ? [button('Try again', again)] : []));
     },
   };
 }
