@@ -36,7 +36,7 @@ MODEL_TYPES = {
 }
 """There is one model; the answer names the type that was requested."""
 
-GLOSSARY_FIELDS = frozenset({"glossary_id", "glossary_ids"})
+GLOSSARY_FIELDS = frozenset({"glossary_id", "glossary_ids", "style_id"})
 
 STRICT = (Formality.MORE, Formality.LESS)
 
