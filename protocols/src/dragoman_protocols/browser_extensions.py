@@ -20,7 +20,7 @@ from dragoman_protocols import errors
 from dragoman_protocols.bodies import JSON_TYPE
 from dragoman_protocols.calls import Peek, Reading, Results, Translate, json_of, peek_of
 from dragoman_protocols.deepl.codes import source_code, target_tag
-from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation
+from dragoman_protocols.endpoints import Api, Endpoint, EndpointKind, Operation
 from dragoman_protocols.errors import EmptyTextError, ErrorTable, RequestError
 from dragoman_protocols.languages import Codes
 from dragoman_protocols.messages import CORS_HEADERS, Answer, Request, cors_answer, error_answer
@@ -175,7 +175,7 @@ ENDPOINTS = (
     *(
         Endpoint(
             API,
-            Kind.TRANSLATE,
+            EndpointKind.TRANSLATE,
             path,
             _POST,
             reading=DEEPLX,
@@ -186,7 +186,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         API,
-        Kind.TRANSLATE,
+        EndpointKind.TRANSLATE,
         "/imme",
         _POST,
         reading=IMMERSIVE,

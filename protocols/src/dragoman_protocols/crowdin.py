@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 from dragoman_protocols import errors
 from dragoman_protocols.bodies import JSON_TYPE, read_json
 from dragoman_protocols.calls import NOTHING, Peek, Reading, Results, Translate, peek_of
-from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation
+from dragoman_protocols.endpoints import Api, Endpoint, EndpointKind, Operation
 from dragoman_protocols.errors import ErrorTable, InvalidFieldError, RequestError
 from dragoman_protocols.forms import last
 from dragoman_protocols.languages import Codes
@@ -166,7 +166,7 @@ READING = Reading(parse, find, call)
 ENDPOINTS = (
     Endpoint(
         API,
-        Kind.TRANSLATE,
+        EndpointKind.TRANSLATE,
         "/crowdin/translate",
         frozenset({"POST"}),
         reading=READING,

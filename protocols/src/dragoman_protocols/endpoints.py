@@ -19,7 +19,7 @@ from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.site import Site
 
 
-class Kind(Enum):
+class EndpointKind(Enum):
     """What an endpoint is for, which decides who answers."""
 
     TRANSLATE = "translate"
@@ -108,10 +108,10 @@ class Endpoint:
     Args:
         path: Such as `/v1/models/{name}`; a variable at the end takes slashes.
         claims_body: Whether a request's body is for this API, where the path's first endpoint is another's.
-        reading: How a request is read, for `Kind.TRANSLATE` and `Kind.FILE`.
-        detect: The texts whose languages are detected, for `Kind.DETECT`; raises `CallerError`.
-        respond: The answer, for `Kind.RESPOND`.
-        handle: The answer over a store, for `Kind.GLOSSARIES` and `Kind.DOCUMENT`.
+        reading: How a request is read, for `EndpointKind.TRANSLATE` and `EndpointKind.FILE`.
+        detect: The texts whose languages are detected, for `EndpointKind.DETECT`; raises `CallerError`.
+        respond: The answer, for `EndpointKind.RESPOND`.
+        handle: The answer over a store, for `EndpointKind.GLOSSARIES` and `EndpointKind.DOCUMENT`.
         needs_key: Whether a key is required where keys are.
         is_public: Whether the publisher's service answers it without a key; routers do unless they are set otherwise.
         max_body_bytes: Maximum, where it is below the program's own.
@@ -120,7 +120,7 @@ class Endpoint:
     """
 
     api: Api
-    kind: Kind
+    kind: EndpointKind
     path: str
     methods: frozenset[str]
     claims_body: Callable[[Request], bool] | None = None

@@ -17,12 +17,11 @@ from msgspec import Meta, Struct
 from dragoman_protocols import errors
 from dragoman_protocols.bodies import T, read_fields, read_json
 from dragoman_protocols.calls import Detect, Peek, Reading, Results, Translate, peek_of
-from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation, json_or_form
+from dragoman_protocols.endpoints import Api, Endpoint, EndpointKind, Operation, json_or_form
 from dragoman_protocols.errors import ErrorTable, RequestError
 from dragoman_protocols.forms import last
 from dragoman_protocols.languages import Codes
-from dragoman_protocols.markup_tokens import Kind as Token
-from dragoman_protocols.markup_tokens import tokens
+from dragoman_protocols.markup_tokens import TokenKind, tokens
 from dragoman_protocols.messages import Answer, Request, error_answer, json_answer
 from dragoman_protocols.offer import Offer, name_in
 from dragoman_protocols.served import Need
@@ -195,7 +194,7 @@ def escaped(text: str) -> str:
         text: HTML, or what was sent as such.
     """
     return "".join(
-        _escaped_text(token.raw) if token.kind is Token.TEXT else token.raw
+        _escaped_text(token.raw) if token.kind is TokenKind.TEXT else token.raw
         for token in tokens(text, html=True)
     )
 
@@ -236,7 +235,7 @@ _BOTH = frozenset({"GET", "POST"})
 ENDPOINTS = (
     Endpoint(
         API,
-        Kind.TRANSLATE,
+        EndpointKind.TRANSLATE,
         PATH,
         _BOTH,
         reading=READING,
@@ -244,7 +243,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         API,
-        Kind.DETECT,
+        EndpointKind.DETECT,
         f"{PATH}/detect",
         _BOTH,
         detect=read_detection,
@@ -256,7 +255,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         API,
-        Kind.RESPOND,
+        EndpointKind.RESPOND,
         f"{PATH}/languages",
         _BOTH,
         respond=respond_languages,

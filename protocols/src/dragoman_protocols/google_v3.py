@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from dragoman_protocols.bodies import JSON_TYPE, read_json
 from dragoman_protocols.calls import Detect, Peek, Reading, Results, Translate, json_of, peek_of
-from dragoman_protocols.endpoints import Endpoint, Kind, Operation
+from dragoman_protocols.endpoints import Endpoint, EndpointKind, Operation
 from dragoman_protocols.errors import UnknownPathError
 from dragoman_protocols.forms import last
 from dragoman_protocols.google import API, CODES, escaped
@@ -179,7 +179,7 @@ def _endpoints() -> Iterator[Endpoint]:
     for parent in ("/v3/projects/{project}", "/v3/projects/{project}/locations/{location}"):
         yield Endpoint(
             API,
-            Kind.TRANSLATE,
+            EndpointKind.TRANSLATE,
             f"{parent}:translateText",
             _POST,
             reading=READING,
@@ -187,7 +187,7 @@ def _endpoints() -> Iterator[Endpoint]:
         )
         yield Endpoint(
             API,
-            Kind.DETECT,
+            EndpointKind.DETECT,
             f"{parent}:detectLanguage",
             _POST,
             detect=read_detection,
@@ -195,7 +195,7 @@ def _endpoints() -> Iterator[Endpoint]:
         )
         yield Endpoint(
             API,
-            Kind.RESPOND,
+            EndpointKind.RESPOND,
             f"{parent}/supportedLanguages",
             _GET,
             respond=respond_languages,
@@ -205,7 +205,7 @@ def _endpoints() -> Iterator[Endpoint]:
             ),
         )
     methods = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
-    yield Endpoint(API, Kind.RESPOND, "/v3/projects/{rest}", methods, respond=refuse, needs_key=False)
+    yield Endpoint(API, EndpointKind.RESPOND, "/v3/projects/{rest}", methods, respond=refuse, needs_key=False)
 
 
 ENDPOINTS = tuple(_endpoints())

@@ -41,7 +41,7 @@ CLOSINGS = (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>"))
 """How comments, CDATA sections and processing instructions end."""
 
 
-class Kind(StrEnum):
+class TokenKind(StrEnum):
     """What a token is."""
 
     TEXT = "text"
@@ -62,7 +62,7 @@ class Token:
         attributes: Of a tag, as the source has them.
     """
 
-    kind: Kind
+    kind: TokenKind
     raw: str
     name: str = ""
     attributes: str = ""
@@ -93,16 +93,16 @@ def tokens(source: str, html: bool) -> Iterator[Token]:
             position = start + 1
             continue
         if start > text_start:
-            yield Token(Kind.TEXT, source[text_start:start])
+            yield Token(TokenKind.TEXT, source[text_start:start])
         yield token
         position = text_start = start + len(token.raw)
-        if html and token.kind is Kind.OPEN and token.name in RAW_TEXT:
+        if html and token.kind is TokenKind.OPEN and token.name in RAW_TEXT:
             end = _raw_text_end(source, position, token.name)
             if end > position:
-                yield Token(Kind.OTHER, source[position:end])
+                yield Token(TokenKind.OTHER, source[position:end])
             position = text_start = end
     if text_start < len(source):
-        yield Token(Kind.TEXT, source[text_start:])
+        yield Token(TokenKind.TEXT, source[text_start:])
 
 
 def _markup(
@@ -110,7 +110,7 @@ def _markup(
 ) -> tuple[Token | None, regex.Pattern[str]]:
     """The token that begins with the `<` at `start`, None if that is text; and the pattern from here on."""
     if source.startswith(("<!", "<?"), start):
-        return Token(Kind.OTHER, source[start : _declaration_end(source, start)]), pattern
+        return Token(TokenKind.OTHER, source[start : _declaration_end(source, start)]), pattern
     if not TAG_START.match(source, start):
         return None, pattern
     found = pattern.match(source, start)
@@ -123,11 +123,11 @@ def _markup(
     name = sys.intern(found["name"].lower() if html else found["name"])
     attributes = found["attributes"] or ""
     if found["close"]:
-        kind = Kind.CLOSE
+        kind = TokenKind.CLOSE
     elif (html and name in VOID) or (attributes.endswith("/") and not (html and name in RAW_TEXT)):
-        kind = Kind.EMPTY
+        kind = TokenKind.EMPTY
     else:
-        kind = Kind.OPEN
+        kind = TokenKind.OPEN
     return Token(kind, sys.intern(found[0]), name, attributes), pattern
 
 

@@ -17,7 +17,7 @@ from dragoman_contract.languages import MAX_TAG_CHARS
 from dragoman_protocols import errors
 from dragoman_protocols.bodies import JSON_TYPE
 from dragoman_protocols.calls import Peek, Reading, Translate, json_of, peek_of
-from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation
+from dragoman_protocols.endpoints import Api, Endpoint, EndpointKind, Operation
 from dragoman_protocols.errors import ErrorTable, InvalidFieldError, MalformedRequestError, RequestError
 from dragoman_protocols.glossaries.matching import MAX_TERM_CHARS, Term
 from dragoman_protocols.languages import AUTO, canonical_of_short
@@ -384,7 +384,7 @@ READING = Reading(json_of(TranslatePair), find, call, json_of(TranslateRequest))
 ENDPOINTS = (
     Endpoint(
         API,
-        Kind.TRANSLATE,
+        EndpointKind.TRANSLATE,
         TRANSLATE_PATH,
         frozenset({"POST"}),
         reading=READING,

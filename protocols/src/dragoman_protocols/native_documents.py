@@ -19,7 +19,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from dragoman_protocols.bodies import described, read_json
 from dragoman_protocols.calls import Peek, Reading, TranslateFile
 from dragoman_protocols.documents import Document, Documents, State
-from dragoman_protocols.endpoints import Endpoint, Handler, Kind, Operation
+from dragoman_protocols.endpoints import Endpoint, EndpointKind, Handler, Operation
 from dragoman_protocols.errors import InvalidFieldError, MalformedRequestError
 from dragoman_protocols.files import media_type
 from dragoman_protocols.memories import read_memory
@@ -255,7 +255,7 @@ def _terms(content: bytes) -> list[NativeTerm]:
 
 
 def _document(method: str, path: str, handle: Handler, operation: Operation) -> Endpoint:
-    return Endpoint(API, Kind.DOCUMENT, path, frozenset({method}), handle=handle, operation=operation)
+    return Endpoint(API, EndpointKind.DOCUMENT, path, frozenset({method}), handle=handle, operation=operation)
 
 
 READING = Reading(
@@ -267,7 +267,7 @@ READING = Reading(
 ENDPOINTS = (
     Endpoint(
         API,
-        Kind.FILE,
+        EndpointKind.FILE,
         PATH,
         frozenset({"POST"}),
         reading=READING,

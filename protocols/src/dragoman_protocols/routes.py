@@ -9,7 +9,7 @@ from dragoman_contract.http import TRANSLATE_PATH
 from dragoman_protocols import browser_extensions, crowdin, google, google_v3, native, native_documents
 from dragoman_protocols.azure import api as azure
 from dragoman_protocols.deepl import api as deepl
-from dragoman_protocols.endpoints import Api, Endpoint, Kind
+from dragoman_protocols.endpoints import Api, Endpoint, EndpointKind
 from dragoman_protocols.errors import MethodNotAllowedError, UnknownPathError
 from dragoman_protocols.libretranslate import api as libretranslate
 from dragoman_protocols.messages import CORS_HEADERS, Answer, Request, json_answer
@@ -40,7 +40,7 @@ ENDPOINTS = (
     *page.ENDPOINTS,
     Endpoint(
         native.API,
-        Kind.RESPOND,
+        EndpointKind.RESPOND,
         "/openapi.json",
         frozenset({"GET"}),
         respond=lambda _request, _site: _openapi(),
@@ -77,7 +77,12 @@ def _respond_preflight(_: Request, __: Site) -> Answer:
 
 _PREFLIGHTS = {
     each.path: Endpoint(
-        each.api, Kind.RESPOND, each.path, frozenset({"OPTIONS"}), respond=_respond_preflight, needs_key=False
+        each.api,
+        EndpointKind.RESPOND,
+        each.path,
+        frozenset({"OPTIONS"}),
+        respond=_respond_preflight,
+        needs_key=False,
     )
     for each in ENDPOINTS
     if each.api.cors

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dragoman_contract.languages import Languages
 from dragoman_protocols.calls import TranslateFile
 from dragoman_protocols.chat import Chat
-from dragoman_protocols.endpoints import Endpoint, Kind
+from dragoman_protocols.endpoints import Endpoint, EndpointKind
 from dragoman_protocols.errors import CallerError
 from dragoman_protocols.forms import fields_of
 from dragoman_protocols.languages import canonical
@@ -212,7 +212,7 @@ def test_likely_requests(endpoint: Endpoint, data: st.DataObject) -> None:
     document = data.draw(BODIES.get(endpoint.api.name, st.just(fields)))
     method = data.draw(st.sampled_from(sorted(endpoint.methods)))
     kind = data.draw(st.sampled_from([b"", FORM, b"application/json"]))
-    if endpoint.kind is Kind.FILE:
+    if endpoint.kind is EndpointKind.FILE:
         upload = Upload(fields_of(encoded(fields), 100, "form"), "sample", "a.txt", b"sample")
         agree(endpoint, Request(method, endpoint.path, query, [], upload=upload))
         return

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_protocols import errors
-from dragoman_protocols.endpoints import Kind
+from dragoman_protocols.endpoints import EndpointKind
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.routes import api_of, recognise, with_body
@@ -28,7 +28,7 @@ def peek(path: str, body: Any = b"", query: str = "", headers: Any = ()) -> tupl
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     request = RoutedRequest("POST", path, query.encode(), list(headers), content)
     endpoint = recognise(request)
-    assert endpoint.kind is Kind.TRANSLATE
+    assert endpoint.kind is EndpointKind.TRANSLATE
     endpoint = with_body(endpoint, request)
     assert endpoint.reading is not None
     return endpoint.api.name, endpoint.reading.peek(request, OFFER)
@@ -154,7 +154,7 @@ SITE = Site(OFFER, ("european",), Limits(None, 1000))
 def test_languages(path: str, query: str, expected: str) -> None:
     request = RoutedRequest("GET", path, query.encode(), [])
     endpoint = recognise(request)
-    assert endpoint.kind is Kind.RESPOND
+    assert endpoint.kind is EndpointKind.RESPOND
     assert endpoint.respond is not None
     assert expected in endpoint.respond(request, SITE).body.decode()
 
@@ -208,7 +208,7 @@ def test_paths_that_no_api_has_are_not_forwarded(method: str, path: str) -> None
 def test_uploads_name_a_pair(path: str, fields: Any, query: bytes, found: Any) -> None:
     request = RoutedRequest("POST", path, query, [], upload=Upload(fields, "Hello"))
     endpoint = recognise(request)
-    assert endpoint.kind is Kind.FILE
+    assert endpoint.kind is EndpointKind.FILE
     assert endpoint.reading is not None
     peeked = endpoint.reading.peek(request, OFFER)
     assert (peeked.needs[0].source, peeked.needs[0].targets) == found
@@ -231,7 +231,7 @@ def test_uploads_name_a_pair(path: str, fields: Any, query: bytes, found: Any) -
 def test_documents_are_requested_by_id(method: str, path: str, found: str | None, key: bool) -> None:
     request = RoutedRequest(method, path, b"", [])
     endpoint = recognise(request)
-    assert (endpoint.kind, document_of(request), endpoint.needs_key) == (Kind.DOCUMENT, found, key)
+    assert (endpoint.kind, document_of(request), endpoint.needs_key) == (EndpointKind.DOCUMENT, found, key)
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/v2/document/x"), ("POST", "/download_file/x")])

@@ -16,7 +16,7 @@ from dragoman_protocols.glossaries.matching import Glossary, Term, missing
 from dragoman_protocols.google import escaped
 from dragoman_protocols.languages import language, primary, tag_of_name
 from dragoman_protocols.libretranslate import api as libretranslate
-from dragoman_protocols.markup_tokens import Kind, Token
+from dragoman_protocols.markup_tokens import Token, TokenKind
 from dragoman_protocols.messages import Request
 from dragoman_protocols.offer import name_in, offer_of
 from dragoman_protocols.site import Limits, Site
@@ -126,7 +126,7 @@ COSTS: dict[str, tuple[int, Callable[[int], Callable[[], object]]]] = {
     ),
     "attributes": (
         8_000,
-        lambda size: lambda: Token(Kind.OPEN, "", "a", " " + "b" * size).attribute("class"),
+        lambda size: lambda: Token(TokenKind.OPEN, "", "a", " " + "b" * size).attribute("class"),
     ),
     "lost tags": (
         1_000,

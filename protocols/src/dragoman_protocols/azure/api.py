@@ -19,7 +19,7 @@ from dragoman_protocols.azure.head import (
 from dragoman_protocols.azure.languages import read_detection, respond_languages
 from dragoman_protocols.azure.translate import READING
 from dragoman_protocols.bodies import JSON_TYPE
-from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation
+from dragoman_protocols.endpoints import Api, Endpoint, EndpointKind, Operation
 from dragoman_protocols.errors import ErrorTable, RequestError
 from dragoman_protocols.messages import Answer, Request, error_answer
 from dragoman_protocols.multipart import MULTIPART
@@ -89,7 +89,7 @@ API = Azure()
 ENDPOINTS = (
     Endpoint(
         API,
-        Kind.TRANSLATE,
+        EndpointKind.TRANSLATE,
         TRANSLATE_PATH,
         frozenset({"POST"}),
         reading=READING,
@@ -102,7 +102,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         API,
-        Kind.FILE,
+        EndpointKind.FILE,
         DOCUMENT_PATH,
         frozenset({"POST"}),
         reading=documents.READING,
@@ -115,7 +115,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         API,
-        Kind.DETECT,
+        EndpointKind.DETECT,
         "/detect",
         frozenset({"POST"}),
         detect=read_detection,
@@ -128,7 +128,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         API,
-        Kind.RESPOND,
+        EndpointKind.RESPOND,
         "/languages",
         frozenset({"GET"}),
         respond=respond_languages,

@@ -19,7 +19,7 @@ from dragoman_protocols.deepl import (
 )
 from dragoman_protocols.deepl.errors import API
 from dragoman_protocols.deepl.fields import bounded_fields
-from dragoman_protocols.endpoints import Endpoint, Handler, Kind, Operation, json_or_form
+from dragoman_protocols.endpoints import Endpoint, EndpointKind, Handler, Operation, json_or_form
 from dragoman_protocols.errors import UnknownPathError
 from dragoman_protocols.messages import Answer, Request, json_answer
 from dragoman_protocols.multipart import MULTIPART
@@ -63,18 +63,18 @@ def refuse(request: Request, _: Site) -> NoReturn:
 def _information(
     path: str, methods: frozenset[str], respond: Callable[[Request, Site], Answer], operation: Operation
 ) -> Endpoint:
-    return Endpoint(API, Kind.RESPOND, path, methods, respond=respond, operation=operation)
+    return Endpoint(API, EndpointKind.RESPOND, path, methods, respond=respond, operation=operation)
 
 
 def _document(path: str, handle: Handler, summary: str) -> Endpoint:
     operation = Operation(summary, json_or_form(types.DocumentKeyShape))
-    return Endpoint(API, Kind.DOCUMENT, path, _POST, handle=handle, operation=operation)
+    return Endpoint(API, EndpointKind.DOCUMENT, path, _POST, handle=handle, operation=operation)
 
 
 ENDPOINTS = (
     Endpoint(
         API,
-        Kind.TRANSLATE,
+        EndpointKind.TRANSLATE,
         "/v2/translate",
         _POST,
         reading=translate.READING,
@@ -118,7 +118,7 @@ ENDPOINTS = (
     *style_handlers.ENDPOINTS,
     Endpoint(
         API,
-        Kind.FILE,
+        EndpointKind.FILE,
         "/v2/document",
         _POST,
         reading=documents.READING,
@@ -135,7 +135,7 @@ ENDPOINTS = (
         "Download a translated document.",
     ),
     *(
-        Endpoint(API, Kind.RESPOND, path, _ANY, respond=refuse, needs_key=False)
+        Endpoint(API, EndpointKind.RESPOND, path, _ANY, respond=refuse, needs_key=False)
         for path in ("/v2/{rest}", "/v3/{rest}")
     ),
 )

@@ -9,7 +9,7 @@ from dragoman_protocols.bodies import JSON_TYPE
 from dragoman_protocols.deepl import glossaries, types
 from dragoman_protocols.deepl.errors import API, MediaTypeError
 from dragoman_protocols.deepl.fields import Fields, bounded_fields
-from dragoman_protocols.endpoints import Endpoint, Kind, Operation
+from dragoman_protocols.endpoints import Endpoint, EndpointKind, Operation
 from dragoman_protocols.glossaries.entries import to_tsv
 from dragoman_protocols.glossaries.store import Change, GlossaryStore, unknown
 from dragoman_protocols.glossaries.values import Dictionary, StoredGlossary
@@ -137,7 +137,9 @@ def stored(
         {JSON_TYPE: shape} if has_body else {},
         None if has_body else shape,
     )
-    return Endpoint(API, Kind.GLOSSARIES, path, frozenset({method}), handle=handle, operation=operation)
+    return Endpoint(
+        API, EndpointKind.GLOSSARIES, path, frozenset({method}), handle=handle, operation=operation
+    )
 
 
 def _endpoints() -> Iterator[Endpoint]:

@@ -12,7 +12,7 @@ from dragoman_contract.http import TRANSLATE_PATH
 from dragoman_contract.languages import MAX_TAG_CHARS
 from dragoman_protocols import errors
 from dragoman_protocols.calls import Detect, Peek, Reading, Results, Translate, peek_of
-from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation, json_or_form
+from dragoman_protocols.endpoints import Api, Endpoint, EndpointKind, Operation, json_or_form
 from dragoman_protocols.errors import ErrorTable, InvalidFieldError, RequestError, UnknownLanguageError
 from dragoman_protocols.files import FILE_ENDINGS
 from dragoman_protocols.languages import AUTO, language
@@ -232,7 +232,7 @@ _GET, _POST = frozenset({"GET"}), frozenset({"POST"})
 ENDPOINTS = (
     Endpoint(
         API,
-        Kind.TRANSLATE,
+        EndpointKind.TRANSLATE,
         TRANSLATE_PATH,
         _POST,
         claims_body=speaks_libretranslate,
@@ -244,7 +244,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         API,
-        Kind.DETECT,
+        EndpointKind.DETECT,
         "/detect",
         _POST,
         detect=read_detection,
@@ -252,7 +252,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         API,
-        Kind.RESPOND,
+        EndpointKind.RESPOND,
         "/languages",
         # argostranslate sends POST.
         _GET | _POST,
@@ -262,7 +262,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         API,
-        Kind.RESPOND,
+        EndpointKind.RESPOND,
         "/frontend/settings",
         _GET,
         respond=respond_settings,
@@ -271,7 +271,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         API,
-        Kind.RESPOND,
+        EndpointKind.RESPOND,
         "/health",
         _GET,
         respond=respond_health,
@@ -280,7 +280,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         API,
-        Kind.RESPOND,
+        EndpointKind.RESPOND,
         "/suggest",
         _POST,
         respond=respond_suggestion,
@@ -289,7 +289,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         API,
-        Kind.FILE,
+        EndpointKind.FILE,
         "/translate_file",
         _POST,
         reading=files.READING,
@@ -300,7 +300,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         API,
-        Kind.DOCUMENT,
+        EndpointKind.DOCUMENT,
         "/download_file/{key}",
         _GET,
         handle=files.handle_download,

@@ -13,7 +13,7 @@ from typing import Any
 from dragoman_protocols.bodies import JSON_TYPE
 from dragoman_protocols.calls import Peek, Reading, Results, Translate, json_of, peek_of
 from dragoman_protocols.chat import Chat, Sampling
-from dragoman_protocols.endpoints import Api, Endpoint, Kind, Operation
+from dragoman_protocols.endpoints import Api, Endpoint, EndpointKind, Operation
 from dragoman_protocols.errors import EmptyTextError, InvalidFieldError, RequestError
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.languages import AUTO, Codes
@@ -176,7 +176,7 @@ _MODELS = "/v1/models"
 ENDPOINTS = (
     Endpoint(
         API,
-        Kind.TRANSLATE,
+        EndpointKind.TRANSLATE,
         "/v1/chat/completions",
         frozenset({"POST"}),
         reading=READING,
@@ -188,7 +188,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         API,
-        Kind.RESPOND,
+        EndpointKind.RESPOND,
         _MODELS,
         frozenset({"GET"}),
         respond=respond_models,
@@ -196,7 +196,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         API,
-        Kind.RESPOND,
+        EndpointKind.RESPOND,
         f"{_MODELS}/{{name}}",
         frozenset({"GET"}),
         respond=respond_model,

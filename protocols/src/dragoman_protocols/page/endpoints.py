@@ -13,7 +13,7 @@ from importlib.resources import files
 
 import msgspec
 
-from dragoman_protocols.endpoints import Endpoint, Kind, Operation
+from dragoman_protocols.endpoints import Endpoint, EndpointKind, Operation
 from dragoman_protocols.errors import InvalidFieldError, UnknownPathError
 from dragoman_protocols.fleet import FleetQuery, FleetView, view
 from dragoman_protocols.messages import Answer, Request
@@ -116,7 +116,7 @@ def answer_file(name: str, request: Request, site: Site) -> Answer:
 def _endpoint(name: str) -> Endpoint:
     return Endpoint(
         NATIVE,
-        Kind.RESPOND,
+        EndpointKind.RESPOND,
         "/" if name == PAGE else DIRECTORY + name,
         frozenset({"GET", "HEAD"}),
         respond=lambda request, site: answer_file(name, request, site),
@@ -155,7 +155,7 @@ def respond_fleet(request: Request, site: Site) -> Answer:
 
 FLEET = Endpoint(
     NATIVE,
-    Kind.RESPOND,
+    EndpointKind.RESPOND,
     FLEET_PATH,
     frozenset({"GET"}),
     respond=respond_fleet,

@@ -20,7 +20,7 @@ from dragoman_http.bodies import ClientGoneError, Message, Receive, Send
 from dragoman_http.exchange import Exchange
 from dragoman_http.protocol import EXTENSION, BoundedProtocol
 from dragoman_protocols.calls import NOTHING, Peek
-from dragoman_protocols.endpoints import Endpoint, Kind
+from dragoman_protocols.endpoints import Endpoint, EndpointKind
 from dragoman_protocols.errors import DefectError, DrainingError, RequestError
 from dragoman_protocols.glossaries.packed import Packed
 from dragoman_protocols.keys import split_body
@@ -112,7 +112,7 @@ class App:
             exchange.set_endpoint(endpoint)
             gate = state.gate
             keyless = gate if gate is not None and await gate.authenticate(request, endpoint) else None
-            if endpoint.kind is Kind.FILE:
+            if endpoint.kind is EndpointKind.FILE:
                 await self._read_form(request, exchange, endpoint, keyless)
             else:
                 limit_bytes = endpoint.body_limit(self._settings.max_body_bytes)
@@ -122,11 +122,11 @@ class App:
                     with suppress(RequestError):  # Raised again where the fields are used.
                         await asyncio.to_thread(request.form_fields)
             self._check_key_in_body(request, endpoint, keyless)
-            if endpoint.kind is Kind.GLOSSARIES:
+            if endpoint.kind is EndpointKind.GLOSSARIES:
                 if gate is not None:
                     await gate.admit(request, 0)  # Nothing is reserved, nothing is charged.
                 answer = await self._from_store(request, endpoint)
-            elif endpoint.kind is Kind.RESPOND:
+            elif endpoint.kind is EndpointKind.RESPOND:
                 answer = await self._respond(request, endpoint)
             else:
                 await self._pass_on(request, endpoint, began_s, exchange)
@@ -168,9 +168,9 @@ class App:
             try:
                 key, request.body = split_body(request, endpoint.api.key_fields)
             except RequestError:
-                if keyless is None or endpoint.kind is Kind.FILE:
+                if keyless is None or endpoint.kind is EndpointKind.FILE:
                     raise
-        if keyless is not None and endpoint.kind is not Kind.FILE:
+        if keyless is not None and endpoint.kind is not EndpointKind.FILE:
             keyless.check(request, endpoint.api, key)
 
     def _error(self, error: RequestError, request: RoutedRequest, exchange: Exchange) -> Answer:
@@ -225,18 +225,18 @@ class App:
         request: RoutedRequest,
         peek: Peek,
         catalogue: Catalogue,
-        kind: Kind,
+        kind: EndpointKind,
         caller: str,
         charge: Charge | None,
     ) -> tuple[Placement, Job, Answered]:
         """A replica's answer, and where the request went."""
         state, settings = self._state, self._settings
-        is_file = kind is Kind.FILE
+        is_file = kind is EndpointKind.FILE
         timeout_s = settings.file_timeout_s if is_file else settings.request_timeout_s
         own_s = time_limit_s(request.header(TIMEOUT))
         budget_s = min(own_s, timeout_s)
         deadline_s = self._loop.time() + budget_s
-        if kind is Kind.DOCUMENT:
+        if kind is EndpointKind.DOCUMENT:
             backend, endpoint = owner(state.fleet, document_of(request), request.deployment, request.scope)
             placement = Placement((backend.deployment.key,), DOCUMENT)
             request.candidates = placement.keys

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from dragoman_protocols.errors import BrokenFileError
-from dragoman_protocols.markup_tokens import RAW_TEXT, Kind, tokens
+from dragoman_protocols.markup_tokens import RAW_TEXT, TokenKind, tokens
 from dragoman_protocols.scripts import is_right_to_left
 from dragoman_protocols.translation import Format
 from dragoman_service.files.archives import Archive, rewritten
@@ -99,7 +99,7 @@ def _as_html(chapter: str) -> str:
     """XHTML as HTML, which ignores that `<script/>` ends itself, and takes what follows for script."""
     return "".join(
         f"{token.raw[:-2]}></{token.name}>"
-        if token.kind is Kind.EMPTY and token.name.lower() in RAW_TEXT
+        if token.kind is TokenKind.EMPTY and token.name.lower() in RAW_TEXT
         else token.raw
         for token in tokens(chapter, html=False)
     )

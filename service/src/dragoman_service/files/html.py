@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dragoman_protocols.markup_tokens import Kind, tokens
+from dragoman_protocols.markup_tokens import TokenKind, tokens
 from dragoman_protocols.scripts import is_right_to_left
 from dragoman_protocols.translation import Format
 from dragoman_service.files.document import FileDocument
@@ -46,7 +46,7 @@ def in_language(html: str, tag: str) -> str:
     direction = "rtl" if is_right_to_left(tag) else "ltr"
     for token in tokens(html, html=True):
         raw = token.raw
-        if token.kind is Kind.OPEN and token.name in ("html", "body"):
+        if token.kind is TokenKind.OPEN and token.name in ("html", "body"):
             is_root = token.name == "html"
             attributes = {
                 "lang": tag if is_root or token.attribute("lang") else None,

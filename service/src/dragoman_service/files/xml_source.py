@@ -10,7 +10,7 @@ from html import escape, unescape
 
 from lxml import etree
 
-from dragoman_protocols.markup_tokens import ATTRIBUTE, Kind, Token, tokens
+from dragoman_protocols.markup_tokens import ATTRIBUTE, Token, TokenKind, tokens
 from dragoman_service.files.plain import decoded, marked_encoding
 from dragoman_service.files.spelling import Spelling
 from dragoman_service.text.line_positions import BLANK, with_line_breaks
@@ -65,8 +65,12 @@ def spliced(content: bytes, root: etree._Element, edits: Mapping[etree._Element,
     number = -1
     while index < len(read):
         token = read[index]
-        number += token.kind in (Kind.OPEN, Kind.EMPTY)
-        edit = wanted[number] if token.kind in (Kind.OPEN, Kind.EMPTY) and number < len(wanted) else None
+        number += token.kind in (TokenKind.OPEN, TokenKind.EMPTY)
+        edit = (
+            wanted[number]
+            if token.kind in (TokenKind.OPEN, TokenKind.EMPTY) and number < len(wanted)
+            else None
+        )
         end = ends.get(index, index)
         if edit is None:
             written.append(token.raw)
@@ -75,16 +79,16 @@ def spliced(content: bytes, root: etree._Element, edits: Mapping[etree._Element,
             written.append(with_attributes(token.raw, edit.attributes))
             if edit.behind is not None:
                 before = read[index - 1] if index else token
-                blank = before.raw if before.kind is Kind.TEXT and before.raw.isspace() else ""
+                blank = before.raw if before.kind is TokenKind.TEXT and before.raw.isspace() else ""
                 name = token.name.rpartition(":")[0]
                 behind[end] = blank + _element(edit.behind, f"{name}:" if name else "", old, declared)
             if edit.content is not None:
                 inner = "".join(_as_before(old, _without(inner_source(edit.content), declared), edit))
-                if token.kind is Kind.EMPTY:
+                if token.kind is TokenKind.EMPTY:
                     written[-1] = f"{TAG_END.sub('>', written[-1])}{inner}</{token.name}>"
                 else:
                     written.append(inner)
-                    number += sum(each.kind in (Kind.OPEN, Kind.EMPTY) for each in old)
+                    number += sum(each.kind in (TokenKind.OPEN, TokenKind.EMPTY) for each in old)
                     index = end
                     written.append(read[end].raw)
         written.append(behind.get(index, ""))
@@ -97,9 +101,9 @@ def _ends(read: Sequence[Token]) -> dict[int, int]:
     ends: dict[int, int] = {}
     stack: list[int] = []
     for index, token in enumerate(read):
-        if token.kind is Kind.OPEN:
+        if token.kind is TokenKind.OPEN:
             stack.append(index)
-        elif token.kind is Kind.CLOSE and stack:
+        elif token.kind is TokenKind.CLOSE and stack:
             ends[stack.pop()] = index
     return ends
 
@@ -138,18 +142,18 @@ def _element(new: etree._Element, prefix: str, old: Sequence[Token], declared: S
 
 def _as_before(old: Sequence[Token], new: str, edit: Edit) -> Iterator[str]:
     """New content with the tags and the escapes that the old one has."""
-    old_text = [token.raw for token in old if token.kind is Kind.TEXT]
+    old_text = [token.raw for token in old if token.kind is TokenKind.TEXT]
     tags: dict[object, deque[str]] = {}
     for token in old:
         tags.setdefault(_key(token), deque()).append(token.raw)
     spelling = Spelling((unescape(sign[0]), sign[0]) for text in old_text for sign in SIGN.finditer(text))
     read = list(tokens(new, html=False))
-    texts = spelling.of([unescape(token.raw) for token in read if token.kind is Kind.TEXT], _escaped)
+    texts = spelling.of([unescape(token.raw) for token in read if token.kind is TokenKind.TEXT], _escaped)
     if edit.one_line:
         texts = with_line_breaks(texts, [blank for text in old_text for blank in BLANK.findall(text)])
     left = iter(texts)
     for token in read:
-        if token.kind is Kind.TEXT:
+        if token.kind is TokenKind.TEXT:
             yield next(left)
         else:
             raws = tags.get(_key(token))
@@ -157,7 +161,7 @@ def _as_before(old: Sequence[Token], new: str, edit: Edit) -> Iterator[str]:
 
 
 def _key(token: Token) -> object:
-    if token.kind is Kind.OTHER:
+    if token.kind is TokenKind.OTHER:
         return token.raw
     attributes = ATTRIBUTE.finditer(token.attributes)
     return (

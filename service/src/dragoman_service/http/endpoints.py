@@ -15,7 +15,7 @@ from dragoman_http.exchange import Exchange
 from dragoman_protocols.calls import Events, Results, Translate, TranslateFile
 from dragoman_protocols.chat import Chat
 from dragoman_protocols.detection import detect
-from dragoman_protocols.endpoints import Kind
+from dragoman_protocols.endpoints import EndpointKind
 from dragoman_protocols.languages import Pair
 from dragoman_protocols.messages import Answer, Request
 from dragoman_protocols.multipart import read_form
@@ -113,7 +113,7 @@ class Endpoints:
     def routes(self, defect: Defect) -> list[BaseRoute]:
         """The routes of all paths: those that translate first, templates last, longest first."""
         exact = [path for path in PATHS if path.exact is not None]
-        exact.sort(key=lambda path: all(each.kind is not Kind.TRANSLATE for each in path.candidates))
+        exact.sort(key=lambda path: all(each.kind is not EndpointKind.TRANSLATE for each in path.candidates))
         return [PodRoute(path, partial(self._answer, path), defect) for path in (*exact, *TEMPLATES)]
 
     async def unknown(self, exchange: Exchange) -> Answer:
@@ -139,21 +139,21 @@ class Endpoints:
         endpoint = path.endpoint(request)
         exchange.set_endpoint(endpoint)
         match endpoint.kind:
-            case Kind.RESPOND | Kind.DETECT:
+            case EndpointKind.RESPOND | EndpointKind.DETECT:
                 request.body = await exchange.read_body(self._pipeline.max_body_bytes)
                 # In a thread: detecting languages, and naming them, takes milliseconds.
                 return await asyncio.to_thread(self._responded, exchange)
-            case Kind.GLOSSARIES | Kind.DOCUMENT:
+            case EndpointKind.GLOSSARIES | EndpointKind.DOCUMENT:
                 assert endpoint.handle is not None
                 handle = endpoint.handle
                 request.body = await exchange.read_body(self._pipeline.max_body_bytes)
                 answered = await in_thread_if_long(len(request.body), lambda: handle(request))
-                if endpoint.kind is Kind.GLOSSARIES:
+                if endpoint.kind is EndpointKind.GLOSSARIES:
                     return await answered(self._glossaries.store)
                 return await answered(self._pipeline.documents)
-            case Kind.FILE:
+            case EndpointKind.FILE:
                 return await self._pipeline.upload(exchange, partial(self._read_file, exchange))
-            case Kind.TRANSLATE:
+            case EndpointKind.TRANSLATE:
                 return await self._pipeline.answer(exchange, partial(self._read, exchange))
 
     def _responded(self, exchange: Exchange) -> Answer:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dragoman_protocols.markup_tokens import Kind, Token, tokens
+from dragoman_protocols.markup_tokens import Token, TokenKind, tokens
 
 # fmt: off
 INLINE = frozenset({
@@ -91,18 +91,18 @@ def chunks(source: str, rules: MarkupRules) -> Iterator[Chunk]:
     while index < len(read):
         token = read[index]
         inline = _is_inline(index, token, rules, structure)
-        if token.kind is Kind.TEXT:
+        if token.kind is TokenKind.TEXT:
             yield Chunk(token.raw, "text")
-        elif token.kind is Kind.OTHER or token.kind is Kind.EMPTY:
+        elif token.kind is TokenKind.OTHER or token.kind is TokenKind.EMPTY:
             yield Chunk(token.raw, "alone" if inline else "boundary")
-        elif token.kind is Kind.OPEN and _is_opaque(token, rules):
+        elif token.kind is TokenKind.OPEN and _is_opaque(token, rules):
             after = structure.ends[index] + (index in structure.closed)
             raw = "".join(inner.raw for inner in read[index:after])
             ended = index in structure.closed or _is_in_ruby(token, read, after)
             yield Chunk(raw, "alone" if inline and ended else "boundary")
             index = after
             continue
-        elif token.kind is Kind.OPEN:
+        elif token.kind is TokenKind.OPEN:
             paired = inline and index in structure.closed
             yield Chunk(token.raw, "open", index + 1) if paired else Chunk(token.raw, "boundary")
         else:
@@ -121,20 +121,20 @@ def _structure(read: Sequence[Token]) -> _Structure:
     closed: set[int] = set()
     inside: dict[int, _Element] = {}
     for index, token in enumerate(read):
-        if token.kind is Kind.TEXT:
+        if token.kind is TokenKind.TEXT:
             stack[-1].has_text |= not token.raw.isspace()
-        elif token.kind is Kind.OPEN:
+        elif token.kind is TokenKind.OPEN:
             inside[index] = stack[-1]
             stack.append(_Element(index, token.name))
             still_open[token.name] += 1
-        elif token.kind is Kind.CLOSE and still_open[token.name]:
+        elif token.kind is TokenKind.CLOSE and still_open[token.name]:
             while (element := stack.pop()).name != token.name:
                 ends[element.index] = index
                 still_open[element.name] -= 1
             ends[element.index] = index
             closed.add(element.index)
             still_open[token.name] -= 1
-        elif token.kind is not Kind.CLOSE:
+        elif token.kind is not TokenKind.CLOSE:
             inside[index] = stack[-1]
     for element in stack[1:]:
         ends[element.index] = len(read)
@@ -147,7 +147,7 @@ def _is_inline(index: int, token: Token, rules: MarkupRules, structure: _Structu
         return False
     if token.name in rules.non_splitting_tags:
         return True
-    if token.kind is Kind.OTHER:
+    if token.kind is TokenKind.OTHER:
         return not token.raw.startswith("<!D") and not token.raw.startswith("<!d")
     if rules.html:
         return token.name in INLINE or "-" in token.name

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from dragoman_protocols.endpoints import Kind
+from dragoman_protocols.endpoints import EndpointKind
 from dragoman_protocols.errors import InvalidFieldError, MethodNotAllowedError, UnknownGlossaryError
 from dragoman_protocols.glossaries.store import MemoryStore
 from dragoman_protocols.messages import Answer, Request
@@ -31,7 +31,7 @@ async def send(
     content = b"" if body is None else (urlencode(body) if is_form else json.dumps(body)).encode()
     request = Request(method, path, query, headers, content)
     endpoint = recognise(request)
-    assert endpoint.kind is Kind.GLOSSARIES
+    assert endpoint.kind is EndpointKind.GLOSSARIES
     assert endpoint.handle is not None
     return await endpoint.handle(request)(store)
 

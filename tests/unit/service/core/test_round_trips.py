@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.engines import AnsweringEngine
 
 from dragoman_protocols.errors import EmptyOutputError, TruncatedOutputError
-from dragoman_protocols.markup_tokens import Kind, tokens
+from dragoman_protocols.markup_tokens import TokenKind, tokens
 from dragoman_protocols.translation import Format, Split, TranslationRequest
 from dragoman_service.core.translator import Translator
 from dragoman_service.engine.protocol import Chunk, Finish
@@ -113,4 +113,4 @@ async def test_blanks_and_lines_stay_where_they_were(text: str, seed: int) -> No
 
 
 def tags(source: str) -> Counter[str]:
-    return Counter(token.raw for token in tokens(source, True) if token.kind is not Kind.TEXT)
+    return Counter(token.raw for token in tokens(source, True) if token.kind is not TokenKind.TEXT)

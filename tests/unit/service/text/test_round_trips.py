@@ -9,7 +9,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_protocols.markup_tokens import Kind, tokens
+from dragoman_protocols.markup_tokens import TokenKind, tokens
 from dragoman_protocols.translation import Format
 from dragoman_service.core.evaluate import evaluate, segment_result
 from dragoman_service.core.stages import GeneratedText, Outcome
@@ -196,15 +196,15 @@ def spoiled(text: str, pattern: str, chance: random.Random) -> str:
 
 
 def tags(source: str, html: bool) -> Counter[str]:
-    return Counter(token.raw for token in tokens(source, html) if token.kind is not Kind.TEXT)
+    return Counter(token.raw for token in tokens(source, html) if token.kind is not TokenKind.TEXT)
 
 
 def nests(source: str) -> bool:
     stack: list[str] = []
     for token in tokens(source, html=True):
-        if token.kind is Kind.OPEN:
+        if token.kind is TokenKind.OPEN:
             stack.append(token.name)
-        elif token.kind is Kind.CLOSE and (not stack or stack.pop() != token.name):
+        elif token.kind is TokenKind.CLOSE and (not stack or stack.pop() != token.name):
             return False
     return not stack
 
