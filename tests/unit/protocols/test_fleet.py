@@ -93,7 +93,7 @@ def test_it_needs_a_key_where_keys_are_required() -> None:
 
 
 def test_without_the_page_and_at_a_pod_the_path_is_unknown() -> None:
-    with pytest.raises(UnknownPathError, match="--no-page"):
+    with pytest.raises(UnknownPathError, match="the page is off"):
         get(page=False)
     with pytest.raises(UnknownPathError, match="engine pod"):
         get(fleet=None)

@@ -1,90 +1,37 @@
-"""What every store does, and what the one over a directory does besides."""
+"""Glossaries in memory and in a directory."""
 
-import asyncio
 import logging
 import os
 import uuid
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.support.glossary_stores import StoreContract, make_glossary
 
-from dragoman_protocols.errors import (
-    GlossaryStoreError,
-    InvalidFieldError,
-    InvalidGlossaryError,
-    StoreFullError,
-    UnknownGlossaryError,
-)
+from dragoman_protocols.errors import GlossaryStoreError, InvalidGlossaryError, StoreFullError
 from dragoman_protocols.glossaries import store
 from dragoman_protocols.glossaries.store import GlossaryStore, MemoryStore
-from dragoman_protocols.glossaries.values import Dictionary, Entry, StoredGlossary
 from dragoman_service.errors import SettingsError
 from dragoman_service.http.glossaries import open_store
 from dragoman_system import glossary_directory
 from dragoman_system.glossary_directory import DirectoryStore
 
-MADE = datetime(2026, 11, 1, 12, 0, 0, 123456, tzinfo=UTC)
-
-
-def make_glossary(name: str = "Animals", age_s: float = 0) -> StoredGlossary:
-    dictionary = Dictionary("en", "de", (Entry("cat", "Katze"), Entry("🪨", "Stein")))
-    return StoredGlossary(str(uuid.uuid4()), name, MADE - timedelta(seconds=age_s), (dictionary,))
-
 
 @pytest.fixture(params=[lambda path: MemoryStore(), DirectoryStore], ids=["memory", "directory"])
-def glossaries(request: pytest.FixtureRequest, tmp_path: Path) -> GlossaryStore:
-    make: Callable[[Path], GlossaryStore] = request.param
-    return make(tmp_path / "new" / "glossaries")
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[GlossaryStore, GlossaryStore]:
+    """One store twice: changes by two of one directory at the same time may be lost."""
+    made: GlossaryStore = request.param(tmp_path / "new" / "glossaries")
+    return made, made
 
 
-async def test_what_is_added_is_there_until_it_is_removed(glossaries: GlossaryStore) -> None:
-    young, old = make_glossary("young"), make_glossary("old", age_s=60)
-    for glossary in (young, old):
-        await glossaries.add(glossary)
-    assert await glossaries.get(young.glossary_id) == young
-    assert await glossaries.get(young.glossary_id.upper()) == young
-    assert list(await glossaries.all()) == [old.outline, young.outline]
-    await glossaries.remove(young.glossary_id)
-    assert list(await glossaries.all()) == [old.outline]
-    for lookup in (glossaries.get, glossaries.remove):
-        with pytest.raises(UnknownGlossaryError):
-            await lookup(young.glossary_id)
-
-
-@pytest.mark.parametrize("glossary_id", ["", "../../etc/passwd", "a\x00", "9" * 31, "\ud800" * 32])
-async def test_only_uuids_are_ids(glossaries: GlossaryStore, glossary_id: str) -> None:
-    for lookup in (glossaries.get, glossaries.remove):
-        with pytest.raises(InvalidFieldError, match="glossary_id"):
-            await lookup(glossary_id)
-
-
-async def test_changes_side_by_side_are_all_kept(glossaries: GlossaryStore) -> None:
-    glossary = make_glossary()
-    await glossaries.add(glossary)
-
-    async def add(number: int) -> None:
-        new = Dictionary("en", "de", (Entry(f"term {number}", "x"),))
-        await glossaries.change(glossary.glossary_id, lambda known: known.with_entries(new))
-
-    await asyncio.gather(*map(add, range(20)))
-    assert len((await glossaries.get(glossary.glossary_id)).dictionary("en", "de").entries) == 22
-
-
-async def test_a_change_that_fails_changes_nothing(glossaries: GlossaryStore) -> None:
-    glossary = make_glossary()
-    await glossaries.add(glossary)
-    with pytest.raises(InvalidGlossaryError):
-        await glossaries.change(glossary.glossary_id, lambda known: known.renamed(""))
-    assert await glossaries.get(glossary.glossary_id) == glossary
-    with pytest.raises(UnknownGlossaryError):
-        await glossaries.change(str(uuid.uuid4()), lambda known: known)
+class TestStores(StoreContract):
+    """In memory and in a directory."""
 
 
 async def test_what_exceeds_a_bound_is_not_added(
-    glossaries: GlossaryStore, monkeypatch: pytest.MonkeyPatch
+    stores: tuple[GlossaryStore, GlossaryStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    glossaries, _ = stores
     with pytest.raises(InvalidGlossaryError):
         await glossaries.add(make_glossary(name=""))
     for module in (store, glossary_directory):

@@ -5,10 +5,10 @@ import logging
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.support.glossary_stores import MADE, StoreContract, make_glossary
 
 from dragoman_protocols.errors import (
     GlossaryStoreError,
@@ -23,13 +23,6 @@ from dragoman_router.state import glossaries
 from dragoman_router.state.glossaries import RedisGlossaries
 from dragoman_router.state.kept_glossaries import KeptGlossaries
 from dragoman_router.state.redis import StateClient, StateMetrics
-
-MADE = datetime(2026, 11, 1, 12, 0, 0, 123456, tzinfo=UTC)
-
-
-def make_glossary(name: str = "Animals", age_s: float = 0) -> StoredGlossary:
-    dictionary = Dictionary("en", "de", (Entry("cat", "Katze"), Entry("🪨", "Stein")))
-    return StoredGlossary(str(uuid.uuid4()), name, MADE - timedelta(seconds=age_s), (dictionary,))
 
 
 async def opened(url: str) -> StateClient:
@@ -47,19 +40,21 @@ async def stores(redis_server: Any) -> AsyncIterator[list[RedisGlossaries]]:
         await client.aclose()
 
 
-async def test_what_one_adds_is_there_for_the_other_until_it_is_removed(stores: Any) -> None:
+class TestRedisGlossaries(StoreContract):
+    """With those of two routers."""
+
+
+async def test_entries_are_packed_as_they_are_written(stores: Any) -> None:
     one, other = stores
-    young, old = make_glossary("young"), make_glossary("old", age_s=60)
-    for glossary in (young, old):
-        await one.add(glossary)
-        assert await other.get(glossary.glossary_id.upper()) == glossary
-        assert unpack((await other.packed(glossary.glossary_id)).content) == written(glossary)
-    assert list(await other.all()) == [old.outline, young.outline]
-    await one.remove(young.glossary_id)
-    assert list(await other.all()) == [old.outline]
-    for lookup in (other.get, other.packed, other.remove, one.packed):
+    glossary = make_glossary()
+    await one.add(glossary)
+    assert unpack((await other.packed(glossary.glossary_id)).content) == written(glossary)
+    await one.remove(glossary.glossary_id)
+    for store in stores:
         with pytest.raises(UnknownGlossaryError):
-            await lookup(young.glossary_id)
+            await store.packed(glossary.glossary_id)
+    with pytest.raises(InvalidFieldError, match="glossary_id"):
+        await one.packed("../../etc/passwd")
 
 
 async def test_an_owner_is_known_to_all_routers_and_to_no_pod(stores: Any, redis_server: Any) -> None:
@@ -83,25 +78,6 @@ async def test_an_owner_is_known_to_all_routers_and_to_no_pod(stores: Any, redis
     assert b"owner" not in redis_server.command(f"HGET test:glossaries {common.glossary_id}")
 
 
-@pytest.mark.parametrize("glossary_id", ["", "../../etc/passwd", "a/../b", "9" * 31])
-async def test_only_uuids_are_ids(stores: Any, glossary_id: str) -> None:
-    for lookup in (stores[0].get, stores[0].packed, stores[0].remove):
-        with pytest.raises(InvalidFieldError, match="glossary_id"):
-            await lookup(glossary_id)
-
-
-async def test_changes_side_by_side_are_all_kept(stores: Any) -> None:
-    glossary = make_glossary()
-    await stores[0].add(glossary)
-
-    async def add(number: int) -> None:
-        new = Dictionary("en", "de", (Entry(f"term {number}", "x"),))
-        await stores[number % 2].change(glossary.glossary_id, lambda known: known.with_entries(new))
-
-    await asyncio.gather(*map(add, range(12)))
-    assert len((await stores[0].get(glossary.glossary_id)).dictionary("en", "de").entries) == 14
-
-
 async def test_a_change_that_others_overtake_each_time_is_given_up(
     stores: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,16 +97,6 @@ async def test_a_change_that_others_overtake_each_time_is_given_up(
     with pytest.raises(GlossaryStoreError, match="changed by others at the same time"):
         await one.change(glossary.glossary_id, lambda known: known.renamed("mine"))
     assert (await other.get(glossary.glossary_id)).name == "2"
-
-
-async def test_a_change_that_fails_changes_nothing(stores: Any) -> None:
-    glossary = make_glossary()
-    await stores[0].add(glossary)
-    with pytest.raises(InvalidGlossaryError):
-        await stores[0].change(glossary.glossary_id, lambda known: known.renamed(""))
-    assert await stores[1].get(glossary.glossary_id) == glossary
-    with pytest.raises(UnknownGlossaryError):
-        await stores[0].change(str(uuid.uuid4()), lambda known: known)
 
 
 async def test_what_was_removed_meanwhile_is_not_made_again(
