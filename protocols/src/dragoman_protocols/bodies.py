@@ -77,24 +77,33 @@ def described(error: msgspec.ValidationError, shape: Any) -> CallerError:
     assert found is not None
     message, path = found[1], (found[2] or "").lstrip(".")
     if match := re.fullmatch(r"Object missing required field `(.*)`", message):
-        return InvalidFieldError(f"{f'{path}.' if path else ''}{match[1]} is required")
+        path = f"{path}.{match[1]}" if path else match[1]
+        return InvalidFieldError(f"{path} is required", path)
     if match := re.fullmatch(r"Object contains unknown field `(.*)`", message, re.S):
-        return InvalidFieldError(f"{match[1][:MAX_CHARS_QUOTED]!r} is no field of this request")
+        name = match[1][:MAX_CHARS_QUOTED]
+        return InvalidFieldError(f"{name!r} is no field of this request", name)
     if match := re.fullmatch(r"Expected `([^`]*)`, got `.*`", message):
         if not path:
             return InvalidFieldError(f"the body must be {_root(shape)}")
-        return InvalidFieldError(f"{path} must be {_expected(match[1])}")
+        return InvalidFieldError(f"{path} must be {_expected(match[1])}", path)
     if match := re.fullmatch(r"Expected `\w+` (<=|>=|<|>) (-?[\d.]+)", message):
         bound = match[2].removesuffix(".0")
-        return InvalidFieldError(f"{path} must be {_BOUNDS[match[1]]} {bound}")
+        return InvalidFieldError(f"{path} must be {_BOUNDS[match[1]]} {bound}", path)
     if match := re.fullmatch(r"Expected `(\w+)` of length (<=|>=) (\d+)", message):
-        if match[2] == ">=" and match[3] == "1":
-            return InvalidFieldError(f"{path} must not be empty")
-        unit = "characters" if match[1] == "str" else "members"
-        return InvalidFieldError(f"{path} must have {_BOUNDS[match[2]]} {match[3]} {unit}")
+        return InvalidFieldError(f"{path} {_length(match[1], match[2], match[3])}", path)
     if message.startswith("Invalid enum value") and (members := _members(shape, path)):
-        return InvalidFieldError(f"{path} must be one of {', '.join(members)}")
-    return InvalidFieldError(f"{path}: {message}" if path else message)
+        if len(members) == 1:
+            return InvalidFieldError(f"{path}: only {members[0]} is supported", path)
+        return InvalidFieldError(f"{path} must be one of {', '.join(members)}", path)
+    return InvalidFieldError(f"{path}: {message}" if path else message, path)
+
+
+def _length(kind: str, sign: str, bound: str) -> str:
+    if (sign, bound) == (">=", "1"):
+        return "must not be empty"
+    if (sign, bound) == ("<=", "0"):
+        return "are not supported"
+    return f"must have {_BOUNDS[sign]} {bound} {'characters' if kind == 'str' else 'members'}"
 
 
 def _expected(types: str) -> str:

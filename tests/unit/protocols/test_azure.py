@@ -292,6 +292,45 @@ def listed(query: str, **headers: str) -> Any:
     return respond_languages(request_of(query, path="/languages", **headers), site)
 
 
+def test_scopes_may_have_blanks_between() -> None:
+    answer = listed(f"{V3}&scope=translation,%20dictionary,")
+    assert list(json.loads(answer.body)) == ["translation", "dictionary"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent", "asked", "answered", "text"),
+    [
+        (
+            "plain",
+            'a < b & <mstrans:dictionary translation="W&quot;">w</mstrans:dictionary> c',
+            'a &lt; b &amp; <mstrans>W"</mstrans> c',
+            'A &lt; B &amp; <mstrans>W"</mstrans> C',
+            'A < B & W" C',
+        ),
+        (
+            "html",
+            "<p>a < mstrans:dictionary translation ='A &amp; B'>w</mstrans:dictionary></p>",
+            "<p>a <mstrans>A &amp; B</mstrans></p>",
+            "<p>A <mstrans>A &amp; B</mstrans></p>",
+            "<p>A A &amp; B</p>",
+        ),
+    ],
+)
+def test_a_dynamic_dictionary_is_applied(kind: str, sent: str, asked: str, answered: str, text: str) -> None:
+    call = call_of(f"{V3}&to=de&from=en&textType={kind}", [{"Text": sent}, {"Text": "other"}])
+    entries, other = call.requests
+    assert (entries.texts, entries.ignore_tags) == ((asked,), frozenset({"mstrans"}))
+    assert other.texts == ("other",)
+    assert not other.ignore_tags
+    results = [TranslationResult(answered, "en")], [TranslationResult("andere", "en")]
+    assert [each["translations"][0]["text"] for each in answers(call, *results)] == [text, "andere"]
+
+
+def test_many_openings_of_dictionaries_take_linear_time() -> None:
+    for text in ('<mstrans:dictionary translation="' * 1200, "<mstrans:dictionary " + " " * 40_000):
+        assert call_of(f"{V3}&to=de&from=en", [{"Text": text}]).requests[0].texts == (text,)
+
+
 def test_languages_are_listed_by_scope_with_names() -> None:
     answer = listed(f"{V3}&scope=translation", Accept_Language="de;q=0.9,en")
     assert json.loads(answer.body) == {

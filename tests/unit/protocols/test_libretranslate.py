@@ -27,6 +27,8 @@ from dragoman_protocols.errors import (
     TruncatedOutputError,
     UnknownDocumentError,
     UnknownLanguageError,
+    UnsupportedFileError,
+    UnsupportedPairError,
     UpstreamError,
 )
 from dragoman_protocols.libretranslate import files
@@ -173,6 +175,9 @@ def test_blank_texts_come_back_in_their_places() -> None:
     ("error", "status", "message"),
     [
         (InvalidFieldError("wrong"), 400, "wrong"),
+        (UnknownLanguageError("'zz' names no language", "zz", "target"), 400, "zz is not supported"),
+        (UnsupportedPairError("de to fr", "fr"), 400, "de to fr"),
+        (UnsupportedFileError(".x"), 400, "Invalid request: file format not supported: .x"),
         (TextTooLongError("long"), 400, "long"),
         (BodyTooLargeError("large"), 400, "large"),
         (CapacityError("full", 7), 429, "Slowdown: full"),

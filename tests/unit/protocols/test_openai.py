@@ -176,11 +176,11 @@ def test_without_options_it_is_a_chat() -> None:
             "messages[0].role must be one of system, developer, user, assistant",
         ),
         ({"messages": [{"role": "assistant", "content": "x"}]}, "the last one must have the role user"),
-        ({"n": 2}, "n must be one of 1"),
+        ({"n": 2}, "n: only 1 is supported"),
         ({"temperature": 2.1}, "temperature must be at most 2"),
-        ({"logprobs": True}, "logprobs: true is not supported"),
-        ({"tools": [{"type": "function"}]}, "tools must have at most 0 members"),
-        ({"response_format": {"type": "json_object"}}, "response_format.type must be one of text"),
+        ({"logprobs": True}, "logprobs are not supported"),
+        ({"tools": [{"type": "function"}]}, "tools are not supported"),
+        ({"response_format": {"type": "json_object"}}, "response_format.type: only text is supported"),
         ({"stop": [""]}, "stop: at most 16 strings, none of them empty"),
         ({"stop": ["a"] * 17}, "stop: at most 16 strings"),
         ({"max_tokens": 0}, "max_tokens must be at least 1"),
@@ -253,6 +253,36 @@ def test_a_model_that_is_not_served_is_refused_with_those_that_are() -> None:
 
 
 @pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"tools": [{}]}, "tools"),
+        ({"temperature": 3}, "temperature"),
+        ({"messages": []}, "messages"),
+        ({"messages": [{"role": "user", "content": " "}]}, "messages"),
+        ({"messages": [{"role": "user"}, {"role": "user", "content": "x"}]}, "messages[0].content"),
+        ({"model": "none"}, "model"),
+        ({"translation_options": {"target_lang": "xx"}}, "translation_options.target_lang"),
+        (
+            {"translation_options": {"target_lang": "de", "source_lang": "xx"}},
+            "translation_options.source_lang",
+        ),
+        ({"translation_options": {"target_lang": "de", "x": 1}}, "x"),
+    ],
+)
+def test_an_error_names_its_parameter(fields: dict[str, Any], param: str) -> None:
+    with pytest.raises(CallerError) as refused:
+        READING.read(request_of(**fields), SITE)
+    assert json.loads(API.error(refused.value, request_of()).body)["error"]["param"] == param
+
+
+def test_an_assistant_s_message_may_have_no_content() -> None:
+    turns = [{"role": "assistant", "content": None}, {"role": "assistant"}, {"role": "user", "content": "x"}]
+    found = READING.read(request_of(messages=turns), SITE)
+    assert isinstance(found, Chat)
+    assert found.turns == (("assistant", ""), ("assistant", ""), ("user", "x"))
+
+
+@pytest.mark.parametrize(
     ("error", "status", "kind", "code"),
     [
         (CallerError("x"), 400, "invalid_request_error", "bad_request"),
@@ -261,7 +291,7 @@ def test_a_model_that_is_not_served_is_refused_with_those_that_are() -> None:
         (errors.UnknownPathError("x"), 404, "invalid_request_error", "not_found"),
         (errors.UnknownDeploymentError("x"), 404, "invalid_request_error", "model_not_found"),
         (errors.KeyRefusedError("x"), 401, "invalid_request_error", "key_refused"),
-        (errors.QuotaError("x"), 429, "invalid_request_error", "quota_exceeded"),
+        (errors.QuotaError("x"), 429, "insufficient_quota", "insufficient_quota"),
         (errors.RateLimitedError("x", 5), 429, "rate_limit_error", "rate_limited"),
         (errors.DrainingError("x", 5), 503, "service_unavailable_error", "draining"),
         (errors.OverloadedError("x", 5), 503, "service_unavailable_error", "overloaded"),

@@ -29,7 +29,9 @@ def respond_languages(request: Request, site: Site) -> Answer:
     """The languages by scope, with names in the language of `Accept-Language`."""
     version = version_of(request)
     known = SCOPES[version]
-    scopes = [scope for scope in (last(parameters(request), "scope") or "").split(",") if scope]
+    scopes = [
+        scope.strip() for scope in (last(parameters(request), "scope") or "").split(",") if scope.strip()
+    ]
     if any(scope not in known for scope in scopes):
         raise AzureError(400001, f"scope: expected {', '.join(known)}")
     scopes = scopes or list(known)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from dragoman_protocols.azure.dynamic_dictionary import marked, restored, with_dictionary
 from dragoman_protocols.azure.head import AzureError, id_headers, parameters, version_of
 from dragoman_protocols.azure.types import (
     MAX_ITEMS,
@@ -151,7 +152,8 @@ def call(parsed: Parsed, found: Peek, site: Site) -> Translate:
         return json_answer(items if version is Version.V3 else {"value": items}, headers=headers)
 
     requests = tuple(
-        replace(one, texts=tuple(each.text for each in wanted)) for one, wanted in together.items()
+        replace(one, texts=tuple(marked(each.text, one) for each in wanted))
+        for one, wanted in together.items()
     )
     return Translate(requests, found.characters, render)
 
@@ -278,13 +280,19 @@ def _rows_of_v3(query: FieldValues, group: Group, offer: Offer) -> Rows:
         (target[0], TranslationRequest((), _target(target, offer), source, format=FORMATS[text_type]))
         for target in group.targets
     ]
-    return [[Wanted(text, to, request) for to, request in requests] for text in group.texts]
+    return [
+        [Wanted(text, to, with_dictionary(text, request)) for to, request in requests] for text in group.texts
+    ]
 
 
 def _row_of_input(each: Any, group: Group, offer: Offer) -> list[Wanted]:
     source = _source(group.source, offer)
     return [
-        Wanted(each.text, target.language, _request(each, target, source, _target(code, offer)))
+        Wanted(
+            each.text,
+            target.language,
+            with_dictionary(each.text, _request(each, target, source, _target(code, offer))),
+        )
         for target, code in zip(each.targets, group.targets, strict=True)
     ]
 
@@ -333,7 +341,10 @@ def _rendered_row(
             "language": first.source_lang if first else UNDETERMINED,
             "score": (first.confidence or 0.0) if first else 0.0,
         }
-    texts = [result.text if result else wanted.text for wanted, result in zip(row, done, strict=True)]
+    texts = [
+        restored(result.text, wanted.request) if result else wanted.text
+        for wanted, result in zip(row, done, strict=True)
+    ]
     if version is Version.V3:
         answer["translations"] = [
             {"text": text, "to": wanted.to} for wanted, text in zip(row, texts, strict=True)

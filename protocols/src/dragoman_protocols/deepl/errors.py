@@ -77,6 +77,8 @@ def _body(error: RequestError, status: int) -> dict[str, str]:
         case errors.LanguageError():
             field = "source_lang" if error.side == "source" else "target_lang"
             return {"message": str(unsupported(field)), "detail": str(error)}
+        case errors.UnsupportedFileError() | errors.BrokenFileError():
+            return {"message": "Invalid file data.", "detail": str(error)}
         case errors.QuotaError():
             return {"message": "Quota Exceeded", "detail": str(error)}
         case errors.CapacityError() if status == 429:

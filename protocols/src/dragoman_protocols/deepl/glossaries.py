@@ -61,15 +61,13 @@ def read_monolingual(fields: Fields) -> StoredGlossary:
 
 
 def read_multilingual(fields: Fields) -> StoredGlossary:
-    """A new glossary of v3.
+    """A new glossary of v3, perhaps without dictionaries.
 
     Raises:
         InvalidFieldError: See `read_dictionary`.
         InvalidGlossaryError: See there.
     """
-    dictionaries = fields.objects("dictionaries")
-    if not dictionaries:
-        raise InvalidFieldError("Glossary dictionaries must be provided")
+    dictionaries = fields.objects("dictionaries") or ()
     return _new(fields.required("name"), [read_dictionary(each) for each in dictionaries])
 
 

@@ -87,7 +87,9 @@ class LibreTranslate(Api):
         """`{"error": "…"}`."""
         status = ERRORS[error]
         message = f"Slowdown: {error}" if status == 429 else str(error)
-        if isinstance(error, errors.LanguageError) and error.side != "pair":
+        if isinstance(error, errors.UnsupportedFileError):
+            message = f"Invalid request: file format not supported: {error}"
+        elif isinstance(error, errors.LanguageError) and error.side != "pair":
             message = f"{CODES.code(error.tag)[:MAX_TAG_CHARS]} is not supported"
         return error_answer(error, status, {"error": message}, CORS_HEADERS)
 

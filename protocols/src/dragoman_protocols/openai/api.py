@@ -64,9 +64,9 @@ def find(body: ChatText, offer: Offer) -> Peek:
 def call(body: ChatRequest, found: Peek, _: Site) -> Translate | Chat:
     """A translation, or a chat."""
     if body.logprobs:
-        raise InvalidFieldError("logprobs: true is not supported")
+        raise InvalidFieldError("logprobs are not supported", "logprobs")
     if len(body.stops) > MAX_STOPS or not all(body.stops):
-        raise InvalidFieldError(f"stop: at most {MAX_STOPS} strings, none of them empty")
+        raise InvalidFieldError(f"stop: at most {MAX_STOPS} strings, none of them empty", "stop")
     completion = Completion(body.model, body.includes_usage)
     if body.translation_options is None:
         return Chat(_turns(body), _sampling(body), found.characters, completion, bool(body.stream))
@@ -112,7 +112,7 @@ def _need(messages: Sequence[MessageText], options: TranslationPair, offer: Offe
     """The pair, and the last message of the user."""
     texts = [_text(message) for message in messages if message.role == USER]
     if not texts:
-        raise InvalidFieldError("messages: none has the role user")
+        raise InvalidFieldError("messages: none has the role user", "messages")
     source = AUTO if options.source_lang is None else options.source_lang
     return Need(
         None if source.lower() == AUTO else CODES.tag(source, offer.listed_sources),
@@ -141,14 +141,20 @@ def _check_terms(field: str, pairs: Sequence[TermPair]) -> None:
     for index, pair in enumerate(pairs):
         if not (pair.source.strip() and pair.target.strip()):
             raise InvalidFieldError(
-                f"translation_options.{field}[{index}]: source and target must not be blank"
+                f"translation_options.{field}[{index}]: source and target must not be blank",
+                f"translation_options.{field}[{index}]",
             )
 
 
 def _turns(body: ChatRequest) -> tuple[tuple[str, str], ...]:
     """The messages of a chat; chat templates do not know the role `developer`."""
     if body.messages[-1].role != USER:
-        raise InvalidFieldError("messages: the last one must have the role user")
+        raise InvalidFieldError("messages: the last one must have the role user", "messages")
+    for at, message in enumerate(body.messages):
+        # An assistant's message that called a tool has none.
+        if message.content is None and message.role != Role.ASSISTANT:
+            path = f"messages[{at}].content"
+            raise InvalidFieldError(f"{path} must be a string or a list of parts", path)
     turns = tuple(
         (str(Role.SYSTEM if message.role == Role.DEVELOPER else message.role), _text(message))
         for message in body.messages

@@ -16,11 +16,12 @@ from dragoman_protocols.translation import Delta, TranslationResult
 DONE = b"data: [DONE]\n\n"
 
 INVALID, UNAVAILABLE = "invalid_request_error", "service_unavailable_error"
-NO_MODEL = "model_not_found"
+NO_MODEL, NO_QUOTA = "model_not_found", "insufficient_quota"
 
 ERRORS: ErrorTable[tuple[int, str, str | None, str | None]] = ErrorTable(
     {
         errors.TextTooLongError: (400, INVALID, "context_length_exceeded", "messages"),
+        errors.EmptyTextError: (400, INVALID, None, "messages"),
         errors.BodyTooLargeError: (413, INVALID, None, None),
         errors.MethodNotAllowedError: (405, INVALID, None, None),
         errors.UnknownPathError: (404, INVALID, None, None),
@@ -29,7 +30,7 @@ ERRORS: ErrorTable[tuple[int, str, str | None, str | None]] = ErrorTable(
         errors.KeyMissingError: (401, INVALID, None, None),
         errors.KeyRefusedError: (401, INVALID, None, None),
         errors.TokenRefusedError: (401, INVALID, None, None),
-        errors.QuotaError: (429, INVALID, None, None),
+        errors.QuotaError: (429, NO_QUOTA, NO_QUOTA, None),
         errors.CallerError: (400, INVALID, None, None),
         errors.RateLimitedError: (429, "rate_limit_error", None, None),
         errors.CapacityError: (503, UNAVAILABLE, None, None),
@@ -45,6 +46,10 @@ ERRORS: ErrorTable[tuple[int, str, str | None, str | None]] = ErrorTable(
 def error_body(error: RequestError) -> dict[str, Any]:
     """`{"error": {"message", "type", "param", "code"}}`."""
     _, kind, code, param = ERRORS[error]
+    if isinstance(error, errors.LanguageError):
+        param = f"translation_options.{'source_lang' if error.side == 'source' else 'target_lang'}"
+    elif isinstance(error, errors.InvalidFieldError):
+        param = error.field or None
     return {"error": {"message": str(error), "type": kind, "param": param, "code": code or error.code}}
 
 

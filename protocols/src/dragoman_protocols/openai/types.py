@@ -54,7 +54,7 @@ class Message(MessageText):
     """One message of a chat."""
 
     role: Role
-    content: str | list[ContentPart]
+    content: str | list[ContentPart] | None = None
 
 
 class TermPair(Struct):

@@ -48,6 +48,18 @@ def make_glossary(*dictionaries: Dictionary) -> StoredGlossary:
         (deepl_errors.UriTooLongError("why"), 414, {"message": "why"}),
         (deepl_errors.MediaTypeError("why"), 415, {"message": "why"}),
         (errors.CapacityError("why", 7), 429, {"message": "Too many requests", "detail": "why"}),
+        (
+            errors.UnknownLanguageError("why", "xx", "source"),
+            400,
+            {"message": "Value for 'source_lang' not supported.", "detail": "why"},
+        ),
+        (
+            errors.UnsupportedPairError("why", "de"),
+            400,
+            {"message": "Value for 'target_lang' not supported.", "detail": "why"},
+        ),
+        (errors.UnsupportedFileError("why"), 400, {"message": "Invalid file data.", "detail": "why"}),
+        (errors.BrokenFileError("why"), 400, {"message": "Invalid file data.", "detail": "why"}),
         (errors.QuotaError("why"), 456, {"message": "Quota Exceeded", "detail": "why"}),
         (errors.StoreFullError("why"), 456, {"message": "Quota Exceeded", "detail": "why"}),
         (errors.GenerationError("why"), 500, {"message": "why"}),

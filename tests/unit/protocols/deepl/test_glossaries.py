@@ -114,14 +114,18 @@ async def test_a_change_of_nothing_is_refused(body: Any) -> None:
         await send(MemoryStore(), "PATCH", f"/v3/glossaries/{uuid.UUID(int=0)}", body)
 
 
+async def test_a_glossary_may_begin_without_dictionaries() -> None:
+    for fields in ({"name": "A"}, {"name": "A", "dictionaries": []}):
+        made = await send(MemoryStore(), "POST", "/v3/glossaries", fields)
+        assert (made.status, json.loads(made.body)["dictionaries"]) == (201, [])
+
+
 async def test_wrong_requests_are_refused() -> None:
     store = MemoryStore()
     with pytest.raises(InvalidFieldError, match="invalid argument: glossary_id"):
         await send(store, "GET", "/v2/glossaries/x")
     with pytest.raises(InvalidFieldError, match="Parameter 'name' not specified"):
         await send(store, "POST", "/v2/glossaries", ENTRIES | {"name": ""})
-    with pytest.raises(InvalidFieldError, match="dictionaries must be provided"):
-        await send(store, "POST", "/v3/glossaries", {"name": "A"})
     with pytest.raises(MethodNotAllowedError) as refused:
         await send(store, "PUT", "/v2/glossaries")
     assert refused.value.allowed == ("GET", "POST")
