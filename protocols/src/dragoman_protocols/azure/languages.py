@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dragoman_protocols.azure.head import AzureError, id_headers, parameters, version_of
-from dragoman_protocols.azure.translate import check_characters, check_number, read_texts
+from dragoman_protocols.azure.translate import check_characters, check_number, read_texts, score
 from dragoman_protocols.azure.types import Version
 from dragoman_protocols.calls import Detect
 from dragoman_protocols.forms import last
@@ -82,7 +82,7 @@ def _described(tag: str, locale: str, models: tuple[str, ...]) -> dict[str, Any]
 def _detected(found: Detection, sources: tuple[str, ...]) -> dict[str, Any]:
     return {
         "language": found.tag,
-        "score": found.confidence,
+        "score": score(found.confidence),
         "isTranslationSupported": found.tag in sources or found.tag.split("-")[0] in sources,
         "isTransliterationSupported": False,
     }

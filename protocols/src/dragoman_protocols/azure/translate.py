@@ -193,6 +193,11 @@ def check_characters(characters: int) -> None:
         )
 
 
+def score(confidence: float) -> float:
+    """Of a detection, with two decimals as Azure's: clients take 1 for certain."""
+    return round(confidence, 2)
+
+
 def _text(at: int, item: Item) -> str:
     text = item.text if item.Text is msgspec.UNSET else item.Text
     if text is msgspec.UNSET:
@@ -339,7 +344,7 @@ def _rendered_row(
         first = done[0]
         answer["detectedLanguage"] = {
             "language": first.source_lang if first else UNDETERMINED,
-            "score": (first.confidence or 0.0) if first else 0.0,
+            "score": score((first.confidence or 0.0) if first else 0.0),
         }
     texts = [
         restored(result.text, wanted.request) if result else wanted.text
