@@ -9,7 +9,7 @@ Source: ECMA-376-1:2016, sections 18.3 (sheets), 18.4 (shared strings), 18.5 (ta
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 
@@ -71,11 +71,8 @@ def read_excel(content: bytes, target_lang: str) -> FileDocument:
     roots = {name: parsed(part, keep_cdata=True) for name, part in parts.items()}
     tables = _tables(archive)
     kept = _kept_columns(archive, tables.values())
-    every = [(name, text) for name, root in (roots | tables).items() for text in _texts(root)]
-    # The header cell must be equal to the name, which has no formats.
-    kept |= {text.plain for _, text in every if isinstance(text, Paragraph)}.intersection(
-        name for table in tables.values() for name in _names(table)
-    )
+    every = ((name, text) for name, root in (roots | tables).items() for text in _texts(root))
+    kept |= _rich_headers(roots.values(), tables.values())
     found = ((name, text) for name, text in every if is_language(text.plain) and text.plain not in kept)
     left += office_parts(archive, PIVOTS)
     left += [
@@ -165,6 +162,13 @@ def _kept_columns(archive: Archive, tables: Collection[etree._Element]) -> set[s
         is_data = table.get("tableType") is not None  # Of a query, or of XML.
         kept.update(name for name in _names(table) if is_kept or is_data or ESCAPES.search(name))
     return kept
+
+
+def _rich_headers(roots: Iterable[etree._Element], tables: Collection[etree._Element]) -> set[str]:
+    """Names of columns whose header cells have formats: the names, which must be equal to them, have none."""
+    names = {name for table in tables for name in _names(table)}
+    rich = (text.plain for root in roots for text in _texts(root) if isinstance(text, Paragraph))
+    return names.intersection(rich) if names else set()
 
 
 def _distinct(

@@ -146,3 +146,11 @@ def test_results_of_formulas_are_translated_as_the_cells_to_which_they_refer() -
         }
     )
     assert read("a.xlsx", content, "fr").texts == ("A red chair", "A red chair")
+
+
+def test_a_column_whose_header_cell_has_formats_stays() -> None:
+    rich = "<sst xmlns='urn:x'><si><r><t>A </t></r><r><rPr><b/></rPr><t>price</t></r></si><si><t>An item</t></si></sst>"
+    table = "<table xmlns='urn:x'><tableColumn name='A price'/><tableColumn name='An item'/></table>"
+    file = read("a.xlsx", packed({"sst.xml": rich.encode(), "table.xml": table.encode()}), "fr")
+    assert file.texts == ("An item", "An item")
+    assert file.left == ("table.xml",)
