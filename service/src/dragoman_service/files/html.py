@@ -40,21 +40,21 @@ def read_html(content: bytes, target_lang: str) -> FileDocument:
 
 
 def in_language(html: str, tag: str) -> str:
-    """A document whose `<html>` names its language and direction, and its `<body>` where it did before."""
+    """A document that names its language and direction where the source names them; from right to left, always."""
     parts: list[str] = []
     position = 0
     direction = "rtl" if is_right_to_left(tag) else "ltr"
     for token in tokens(html, html=True):
         raw = token.raw
         if token.kind is TokenKind.OPEN and token.name in ("html", "body"):
-            is_root = token.name == "html"
+            turned = token.name == "html" and direction == "rtl"
             attributes = {
-                "lang": tag if is_root or token.attribute("lang") else None,
-                "xml:lang": tag if token.attribute("xml:lang") else None,
-                "dir": direction if token.attribute("dir") or (is_root and direction == "rtl") else None,
+                name: value
+                for name, value in (("lang", tag), ("xml:lang", tag), ("dir", direction))
+                # What a template fills in stays.
+                if (token.attribute(name) or (turned and name != "xml:lang"))
+                and "{" not in (token.attribute(name) or "")
             }
-            # What a template fills in stays.
-            attributes = {n: v for n, v in attributes.items() if v and "{" not in (token.attribute(n) or "")}
             raw = with_attributes(raw, attributes)
         parts.append(raw)
         position += len(token.raw)

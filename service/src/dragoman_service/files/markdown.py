@@ -11,7 +11,7 @@ from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape, unescape
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import Any
 
 from lxml import etree
@@ -37,6 +37,7 @@ AT_START = re.compile(
     r"^(\s*\d{0,9})((?<=\d)[.)](?=\s|$)|(?<!\d)(?:#{1,6}(?=\s|$)|[>|+=-]|~~~))", re.MULTILINE
 )
 AT_END = re.compile(r"(?<=\s)#+$")
+LINE_END = re.compile(r"\r\n|\r|\n")
 WORD = re.compile(r"\S+")
 LINE = re.compile(r"[ \t]*\n[ \t]*")
 BLANKS = re.compile(r"[ \t\n]+")
@@ -102,8 +103,9 @@ def read_markdown(content: bytes) -> FileDocument:
         raise BrokenFileError(f"the file has more than {MAX_BYTES} bytes; split it")
     encoding = marked_encoding(content) or "utf-8"
     whole = decoded(content, encoding)
-    line_end = "\r\n" if "\r\n" in whole else "\n"
-    source = whole.replace("\r\n", "\n").replace("\r", "\n")
+    source = LINE_END.sub("\n", whole)
+    ends = LINE_END.findall(whole)
+    line_end = "\r\n" if "\r\n" in ends else "\n"
     found = FRONT_MATTER.match(source)
     start = found.end() if found else 0
     lines = source[start:].split("\n")
@@ -114,8 +116,13 @@ def read_markdown(content: bytes) -> FileDocument:
         for block, translation in reversed(list(zip(blocks, translations, strict=True))):
             if translation != block.text and (text := _written(block, translation)) is not None:
                 _put(block, text, written)
-        text = source[:start] + "\n".join(line for line in written if line is not None)
-        return text.replace("\n", line_end).encode(encoding)
+        *before, begun = source[:start].split("\n")
+        written[0] = begun + (written[0] or "") if begun else written[0]
+        return "".join(
+            line.replace("\n", line_end) + end
+            for line, end in zip([*before, *written], [*ends, ""], strict=True)
+            if line is not None
+        ).encode(encoding)
 
     return FileDocument(
         tuple(block.text for block in blocks), Format.XML, rebuild, non_splitting_tags=frozenset({"g", "x"})
@@ -276,8 +283,10 @@ def _attempt(
         (f"\0{before}\0", behind and f"\0{behind}\0") for before, behind in marks
     ]
     shape = _built(tree, shown, iter(texts), {})
-    if change is not _same and not block.is_cell and not AT_START.match(unescape(block.text)):
-        text = AT_END.sub(r"\\\g<0>", AT_START.sub(r"\1\\\2", text))
+    if change is not _same and not block.is_cell:
+        known = {found[2] for found in AT_START.finditer(unescape(block.text))}
+        text = AT_START.sub(lambda found: found[0] if found[2] in known else rf"{found[1]}\{found[2]}", text)
+        text = AT_END.sub(r"\\\g<0>", text)
     is_right = _normal(shape) == _shape(text, block)
     if block.is_cell:
         text = text.replace("|", "\\|")
@@ -353,5 +362,9 @@ def _put(block: _Block, text: str, lines: list[str | None]) -> None:
     prefixes = [(lines[number] or "")[:start] for number, start, _ in block.lines]
     written = text.split("\n", len(prefixes) - 1)
     written[-1] = written[-1].replace("\n", f"\n{prefixes[-1]}") + behind
-    for (number, _, _), prefix, line in zip_longest(block.lines, prefixes, written):
-        lines[number] = None if line is None else prefix + line
+    numbers = [number for number, _, _ in block.lines]
+    for number in numbers:
+        lines[number] = None
+    # With fewer lines, those at the end are left: their line ends are those of the paragraph.
+    for number, prefix, line in zip(numbers[-len(written) :], prefixes, written, strict=False):
+        lines[number] = prefix + line

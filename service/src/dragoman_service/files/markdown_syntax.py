@@ -6,6 +6,7 @@ CommonMark, tables, task lists, alerts and footnotes.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
@@ -34,6 +35,16 @@ DIRECTIVE = re.compile(
 
 Source: https://docusaurus.io/docs/markdown-features/admonitions,
 https://squidfunk.github.io/mkdocs-material/reference/admonitions
+"""
+
+LISTING = re.compile(
+    r"\{\{[<%]-?\s*(?P<name>highlight|[\w-]{1,40}(?=\s[^{}\n]{0,300}\blang(?:uage)?=))(?:\s[^{}\n]*)?[>%]\}\}[ \t]*"
+    r"|\{%-?\s*(?P<tag>highlight|raw|code|codeblock)\b[^{}\n]*%\}[ \t]*"
+)
+LISTING_END = r"(?:\{{\{{[<%]-?\s*/\s*{0}|\{{%-?\s*end{0})\b"
+"""Shortcodes of Hugo and tags of Jekyll around code.
+
+Source: https://gohugo.io/shortcodes/highlight, https://jekyllrb.com/docs/liquid/tags
 """
 
 ATTRIBUTES = re.compile(
@@ -92,6 +103,7 @@ def parser() -> MarkdownIt:
     made.block.ruler.before(
         "reference", "directive", _directive, {"alt": ["paragraph", "reference", "blockquote", "list"]}
     )
+    made.block.ruler.before("reference", "listing", _listing, {"alt": ["paragraph", "blockquote", "list"]})
     for name, rule in LOCATED.items():
         made.inline.ruler.at(name, _located(rule))
     made.inline.ruler.before("link", "kept", _kept)
@@ -172,6 +184,23 @@ def _directive(state: StateBlock, number: int, _end: int, silent: bool) -> bool:
     if not silent:
         state.line = number + 1
         state.env["directive"] = number
+    return True
+
+
+def _listing(state: StateBlock, number: int, end: int, silent: bool) -> bool:
+    """Keep code between the tags of other dialects."""
+    found = LISTING.fullmatch(state.src, state.bMarks[number] + state.tShift[number], state.eMarks[number])
+    name = found and (found["name"] or found["tag"])
+    unclosed = state.env.setdefault("unclosed", set())
+    if name is None or name in unclosed:
+        return False
+    closing = re.compile(LISTING_END.format(re.escape(name))).search(state.src, state.eMarks[number])
+    if closing is None:
+        unclosed.add(name)
+        return False
+    if not silent:
+        last = bisect_left(state.eMarks, closing.start(), number, end)
+        state.line = min(last + 1, end)
     return True
 
 

@@ -17,6 +17,8 @@ from dragoman_service.text.line_positions import BLANK, with_line_breaks
 
 OPEN_TAG = re.compile(r"""<(?:[^<>"']|"[^"]*"|'[^']*')*>""")
 SIGN = re.compile(r"&(?:amp|lt|gt|quot|apos|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});|[\s\S]")
+CDATA = re.compile(r"(\s*)<!\[CDATA\[(?:(?!\]\]>)[\s\S])*\]\]>(\s*)")
+LINE_END = re.compile(r"\r?\n")
 TAG_END = re.compile(r"\s*/?>\Z")
 
 
@@ -55,7 +57,7 @@ def spliced(content: bytes, root: etree._Element, edits: Mapping[etree._Element,
     encoding = marked_encoding(content) or root.getroottree().docinfo.encoding or "utf-8"
     source = decoded(content, encoding)
     line_end = "\r\n" if "\r\n" in source else "\n"
-    read = list(tokens(source.replace("\r\n", "\n"), html=False))
+    read = list(tokens(source, html=False))
     wanted = [edits.get(element) for element in root.iter(etree.Element)]
     ends = _ends(read)
     declared = tuple(f' xmlns:{prefix}="{uri}"' for prefix, uri in root.nsmap.items() if prefix)
@@ -81,9 +83,12 @@ def spliced(content: bytes, root: etree._Element, edits: Mapping[etree._Element,
                 before = read[index - 1] if index else token
                 blank = before.raw if before.kind is TokenKind.TEXT and before.raw.isspace() else ""
                 name = token.name.rpartition(":")[0]
-                behind[end] = blank + _element(edit.behind, f"{name}:" if name else "", old, declared)
+                new = _element(edit.behind, f"{name}:" if name else "", old, declared)
+                behind[end] = blank + LINE_END.sub(line_end, new)
             if edit.content is not None:
-                inner = "".join(_as_before(old, _without(inner_source(edit.content), declared), edit))
+                inner = LINE_END.sub(
+                    line_end, "".join(_as_before(old, _without(inner_source(edit.content), declared), edit))
+                )
                 if token.kind is TokenKind.EMPTY:
                     written[-1] = f"{TAG_END.sub('>', written[-1])}{inner}</{token.name}>"
                 else:
@@ -93,7 +98,7 @@ def spliced(content: bytes, root: etree._Element, edits: Mapping[etree._Element,
                     written.append(read[end].raw)
         written.append(behind.get(index, ""))
         index += 1
-    return "".join(written).replace("\n", line_end).encode(encoding, "xmlcharrefreplace")
+    return "".join(written).encode(encoding, "xmlcharrefreplace")
 
 
 def _ends(read: Sequence[Token]) -> dict[int, int]:
@@ -142,12 +147,18 @@ def _element(new: etree._Element, prefix: str, old: Sequence[Token], declared: S
 
 def _as_before(old: Sequence[Token], new: str, edit: Edit) -> Iterator[str]:
     """New content with the tags and the escapes that the old one has."""
-    old_text = [token.raw for token in old if token.kind is TokenKind.TEXT]
+    old_text = [LINE_END.sub("\n", token.raw) for token in old if token.kind is TokenKind.TEXT]
     tags: dict[object, deque[str]] = {}
     for token in old:
         tags.setdefault(_key(token), deque()).append(token.raw)
     spelling = Spelling((unescape(sign[0]), sign[0]) for text in old_text for sign in SIGN.finditer(text))
     read = list(tokens(new, html=False))
+    section = CDATA.fullmatch("".join(token.raw for token in old))
+    if section is not None and len(read) == 1 and read[0].kind is TokenKind.TEXT:
+        text = unescape(read[0].raw).removeprefix(section[1]).removesuffix(section[2])
+        if "]]>" not in text:
+            yield f"{section[1]}<![CDATA[{text}]]>{section[2]}"
+            return
     texts = spelling.of([unescape(token.raw) for token in read if token.kind is TokenKind.TEXT], _escaped)
     if edit.one_line:
         texts = with_line_breaks(texts, [blank for text in old_text for blank in BLANK.findall(text)])

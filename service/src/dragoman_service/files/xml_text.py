@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterator, Sequence
+from html import escape, unescape
+from itertools import count
 
 from lxml import etree
 
 from dragoman_protocols.errors import BrokenFileError
+from dragoman_protocols.markup_tokens import TokenKind, tokens
 from dragoman_protocols.translation import Format
 from dragoman_service.files.archives import parsed
 from dragoman_service.files.document import FileDocument
@@ -28,7 +31,7 @@ ANDROID_KEPT_BLANK = re.compile(r"^ | $|(?<= ) ")
 ANDROID_RESERVED = re.compile(r"[\\'\"]")
 """Source: https://developer.android.com/guide/topics/resources/string-resource#FormattingAndStyling"""
 
-CDATA = re.compile(r"\s*<!\[CDATA\[.*\]\]>\s*", re.DOTALL)
+CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 
 STRING = "System.String"
 """The type of a string in .resx, which most strings do not name."""
@@ -38,13 +41,6 @@ TOOLS = "http://schemas.android.com/tools"
 
 OPAQUE = "urn:oasis:names:tc:xliff:document:1.2"
 """Android marks with `xliff:g` what is not translated."""
-
-
-def serialized_tree(root: etree._Element) -> bytes:
-    """A file with all that is around its root, in the encoding that it declares."""
-    tree = root.getroottree()
-    encoding = tree.docinfo.encoding or "UTF-8"
-    return bytes(etree.tostring(tree, xml_declaration=True, encoding=encoding))
 
 
 def read_xml(content: bytes, target_lang: str) -> FileDocument:
@@ -60,27 +56,37 @@ def read_xml(content: bytes, target_lang: str) -> FileDocument:
     root = parsed(content, keep_cdata=True)
     if root.tag == "resources":
         return _android(content, root, target_lang)
-    if b"<![CDATA[" in content:
-        text = etree.tostring(parsed(content).getroottree(), encoding="unicode")
-        return FileDocument((text,), Format.XML, lambda translations: _declared(translations[0]))
     encoding = marked_encoding(content) or root.getroottree().docinfo.encoding or "utf-8"
+    source = decoded(content, encoding)
+    name = next(name for name in (f"cdata{number}" for number in count()) if name not in source)
 
     def rebuild(translations: Sequence[str]) -> bytes:
         _well_formed(translations[0])
-        return translations[0].encode(encoding, "xmlcharrefreplace")
+        text = re.sub(f"<{name}>(.*?)</{name}>", _section, translations[0], flags=re.DOTALL)
+        return text.encode(encoding, "xmlcharrefreplace")
 
-    return FileDocument((decoded(content, encoding),), Format.XML, rebuild)
-
-
-def _declared(text: str) -> bytes:
-    return serialized_tree(_well_formed(text))
+    return FileDocument((_without_sections(source, name),), Format.XML, rebuild)
 
 
-def _well_formed(text: str) -> etree._Element:
-    """The root of a text, whatever encoding it declares."""
+def _without_sections(source: str, name: str) -> str:
+    """A document with elements of this name in the place of CDATA sections."""
+    return "".join(
+        f"<{name}>{escape(found[1], quote=False)}</{name}>"
+        if token.kind is TokenKind.OTHER and (found := CDATA.fullmatch(token.raw))
+        else token.raw
+        for token in tokens(source, html=False)
+    )
+
+
+def _section(found: re.Match[str]) -> str:
+    return f"<![CDATA[{unescape(found[1]).replace(']]>', ']]]]><![CDATA[>')}]]>"
+
+
+def _well_formed(text: str) -> None:
+    """Refuse a text that is not, whatever encoding it declares."""
     parser = etree.XMLParser(resolve_entities=False, encoding="utf-8")
     try:
-        return etree.fromstring(text.encode(), parser)
+        etree.fromstring(text.encode(), parser)
     except etree.XMLSyntaxError:
         raise BrokenFileError("the translation of the file is not well-formed; send it again") from None
 
@@ -108,8 +114,7 @@ def _android(content: bytes, root: etree._Element, target_lang: str) -> FileDocu
                 written = in_xml(text.written(translation))
                 if written == text.value:
                     continue
-                is_cdata = _is_cdata(element) and "]]>" not in written
-                filled.text = etree.CDATA(written) if is_cdata else _stored(element)(written)
+                filled.text = written if _is_cdata(element) else _stored(element)(written)
             elif not text.fill(filled, translation):
                 continue
             edits[element] = Edit(filled, one_line=not ANDROID_QUOTED.fullmatch(element.text or ""))

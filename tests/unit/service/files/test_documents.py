@@ -453,6 +453,30 @@ def test_android_s_blanks_escapes_and_tags_stay(source: str) -> None:
     assert document.rebuild([text + "!" for text in document.texts]) == expected.replace(b"\n   ", b"\r\n   ")
 
 
+@pytest.mark.parametrize(
+    ("name", "frame"),
+    [
+        ("a.xml", "<rss>\r\n<title>{}</title> <!-- <![CDATA[ a ]]> --> </rss >"),
+        ("a.xml", "<resources>\r\n<string name='a'>{}</string></resources>"),
+        ("a.resx", "<root>\r\n<data name='a'><value>{}</value></data></root>"),
+    ],
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<![CDATA[A <b>cat</b> & a dog.]]>",
+        "\n <![CDATA[A cat]]>\n",
+        "A &lt;b&gt; &#233; cat > 1",
+    ],
+)
+def test_sections_and_references_of_xml_stay(name: str, frame: str, text: str) -> None:
+    content = frame.format(text).encode()
+    file = read(name, content, "de")
+    assert file.rebuild(file.texts) == content
+    back = file.rebuild([text.replace("cat", "KAT") for text in file.texts])
+    assert back.replace(b"\r\n", b"\n") == content.replace(b"cat", b"KAT").replace(b"\r\n", b"\n")
+
+
 def test_android_s_locale_is_that_of_the_target() -> None:
     tools = "xmlns:tools='http://schemas.android.com/tools' tools:locale='{}'"
     content = f"<resources {tools}><string name='a'>B</string></resources>"

@@ -11,7 +11,8 @@ from dragoman_service.text.segmented_text import Preparation, prepare
 @pytest.mark.parametrize(
     ("source", "tag", "expected"),
     [
-        ("<html>", "de", '<html lang="de">'),
+        ("<html>", "de", "<html>"),
+        ("<html>", "ar", '<html lang="ar" dir="rtl">'),
         ("<HTML LANG=en>", "pt-BR", '<HTML LANG="pt-BR">'),
         ("<html lang='en' class=\"a\">", "ar", '<html lang=\'ar\' class="a" dir="rtl">'),
         (

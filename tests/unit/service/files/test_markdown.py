@@ -57,3 +57,38 @@ def test_new_text_is_escaped_only_where_it_would_be_a_mark(
     assert back == expected
     kinds = [token.type for token in MarkdownIt("commonmark").parse(source)]
     assert [token.type for token in MarkdownIt("commonmark").parse(back)] == kinds
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "expected"),
+    [
+        ("a b\r\nc d\n\n    e\r", "f g\nh i", "f g\r\nh i\n\n    e\r"),
+        ("> a b\r\n> c d", "一二", "> 一二"),
+        ("---\na: b\n---\r\nc d\n", "e", "---\na: b\n---\r\ne\n"),
+    ],
+)
+def test_line_ends_stay_where_they_are_mixed(source: str, translation: str, expected: str) -> None:
+    file = read("a.md", source.encode(), "de")
+    assert file.rebuild(file.texts) == source.encode()
+    assert file.rebuild([translation]) == expected.encode()
+
+
+def test_front_matter_alone_stays() -> None:
+    assert read("a.md", b"---\r\na: b\n---", "de").rebuild(()) == b"---\r\na: b\n---"
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("{{< highlight go >}}", "{{< /highlight >}}"),
+        ('{{< tab header="a" lang="yaml" >}}', "{{< /tab >}}"),
+        ("{% highlight ruby %}", "{% endhighlight %}"),
+        ("{%- raw -%}", "{%- endraw -%}"),
+    ],
+)
+async def test_code_between_shortcodes_stays(begin: str, end: str) -> None:
+    source = f"a b\n{begin}\nmodule:\n  c d\n\n    - e\n- f\n{end}\ng h\n"
+    file = read("a.md", source.encode(), "en-GB")
+    assert file.texts == ("a b", "g h")
+    assert (await translated(file)).decode() == source.replace("a b", "A B").replace("g h", "G H")
+    assert len(read("a.md", f"{begin}\nb c\n".encode(), "de").texts) == 1
