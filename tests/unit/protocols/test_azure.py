@@ -66,8 +66,8 @@ def test_texts_into_several_languages_are_one_request_for_each() -> None:
 
 def test_the_detected_language_is_answered_where_none_was_given() -> None:
     call = call_of(f"{V3}&to=fr", [{"text": "a"}, {"text": ""}])
-    first, second = answers(call, [TranslationResult("A", "en", confidence=0.75)])
-    assert first["detectedLanguage"] == {"language": "en", "score": 0.75}
+    first, second = answers(call, [TranslationResult("A", "en", confidence=0.9951)])
+    assert first["detectedLanguage"] == {"language": "en", "score": 1.0}
     assert second["detectedLanguage"] == {"language": "und", "score": 0.0}
 
 
