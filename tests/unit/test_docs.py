@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 import yaml
 from docs.generate import pages
+from tests.support.deployments import merged
 
 from dragoman.__main__ import COMMANDS, entry_point
 from dragoman_contract.kubernetes import KIND
@@ -64,10 +65,11 @@ def test_a_manifest_is_valid(manifest: dict[str, Any]) -> None:
 
 def test_values_of_the_chart_are_valid() -> None:
     schema = json.loads((ROOT / "charts/dragoman/values.schema.json").read_text())
+    defaults = yaml.safe_load((ROOT / "charts/dragoman/values.yaml").read_text())
     found = [yaml.safe_load(text) for _, text in blocks("yaml") if text.startswith("# values.yaml")]
     assert found
     for values in found:
-        jsonschema.validate(values, schema)
+        jsonschema.validate(merged(defaults, values), schema)
 
 
 def test_every_block_of_yaml_and_json_can_be_read() -> None:

@@ -76,6 +76,22 @@ because selectors, the operator and the CLI use them; then MORE, then commonLabe
 {{- end -}}
 {{- end -}}
 
+{{/* Names of the Secrets for all images, as JSON: other charts' values of the same name have names or objects. */}}
+{{- define "dragoman.globalPullSecrets" -}}
+{{- $names := list -}}
+{{- range .Values.global.imagePullSecrets -}}
+{{- if kindIs "string" . -}}{{- $names = append $names . -}}{{- else -}}{{- $names = append $names .name -}}{{- end -}}
+{{- end -}}
+{{- toJson (uniq $names) -}}
+{{- end -}}
+
+{{/* imagePullSecrets of the chart's own pods. */}}
+{{- define "dragoman.imagePullSecrets" -}}
+{{- $secrets := list -}}
+{{- range include "dragoman.globalPullSecrets" . | fromJsonArray -}}{{- $secrets = append $secrets (dict "name" .) -}}{{- end -}}
+{{- with concat $secrets (.Values.imagePullSecrets | default list) | uniq -}}{{- toYaml . -}}{{- end -}}
+{{- end -}}
+
 {{/* Security context of a pod; users and groups that the values leave out are the platform's. */}}
 {{- define "dragoman.podSecurityContext" -}}
 {{- $restricted := dict "runAsNonRoot" true "seccompProfile" (dict "type" "RuntimeDefault") -}}
@@ -99,7 +115,7 @@ that is right in EXTRA, so only what else comes from values has its dollar signs
 {{- end -}}
 {{- if or .http .https -}}
 {{- $cluster := list "localhost" "127.0.0.1" ".svc" ".cluster.local" "$(KUBERNETES_SERVICE_HOST)" -}}
-{{- $own = append $own (dict "name" "NO_PROXY" "value" (join "," (concat .noProxy $cluster))) -}}
+{{- $own = append $own (dict "name" "NO_PROXY" "value" (join "," (concat (.noProxy | default list) $cluster))) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -75,7 +75,7 @@ class Cluster:
                 raise
 
     async def status(self) -> dict[str, Any]:
-        """The object's status; empty before the operator has reconciled it."""
+        """The object's status; without conditions before the operator has reconciled it."""
         found: Any = await self._objects.get_namespaced_custom_object(*self._object)
         status: dict[str, Any] = found.get("status", {})
         return status

@@ -40,6 +40,16 @@ class Settings(CommandSettings):
         min_length=1,
         description="Image of engine pods with engine.device cpu.",
     )
+    image_pull_secrets: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Secrets with the credentials for the registry of the engine image, separated by commas, for "
+        "deployments that do not set imagePullSecrets. They have to be in the namespaces of these deployments.",
+    )
+    platform_users: bool = Field(
+        False,
+        description="Leave user and groups of engine pods to the platform, as OpenShift requires, for deployments that "
+        "do not set podTemplate.securityContext.",
+    )
     lease_name: str = Field("dragoman-operator", description="Name of the Lease for leader election.")
     lease_namespace: str = Field("", description="Namespace of the Lease. Default: the operator's namespace.")
     lease_duration_s: float = Field(
@@ -120,7 +130,7 @@ class Settings(CommandSettings):
         "info", description="Minimum level of log messages."
     )
 
-    @field_validator("namespaces", mode="before")
+    @field_validator("namespaces", "image_pull_secrets", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         parts: Iterable[object] = [value] if isinstance(value, str) else value  # type: ignore[assignment]

@@ -223,7 +223,11 @@ WIDGETS = {
                         "required": ["spec"],
                         "properties": {
                             "spec": SPEC,
-                            "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                            "status": {
+                                "type": "object",
+                                "default": {"observedGeneration": -1},
+                                "x-kubernetes-preserve-unknown-fields": True,
+                            },
                         },
                     }
                 },

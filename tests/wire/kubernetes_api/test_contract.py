@@ -226,8 +226,10 @@ class TestCustomResources:
             "nested": {"a": 3},
             "free": {"x": None},
         }
-        assert "status" not in made
         assert made["metadata"]["generation"] == 1
+        found = server.call("GET", f"{widgets}/w")
+        assert found["status"] == {"observedGeneration": -1}
+        assert not any("f:status" in entry["fieldsV1"] for entry in found["metadata"]["managedFields"])
 
     @pytest.mark.parametrize(
         ("spec", "field", "reason"),

@@ -23,6 +23,7 @@ from dragoman_devcluster.api.managed_fields import Manager, apply, track_update
 from dragoman_devcluster.api.objects import Json, Object, get, parse_timestamp
 from dragoman_devcluster.api.request import Options, Target
 from dragoman_devcluster.api.store import Key, Store
+from dragoman_devcluster.api.structural import apply_defaults
 
 Clock = Callable[[], datetime.datetime]
 
@@ -77,7 +78,10 @@ class Resources:
         if manager is not None:
             # Before the server adds what is its own: a manager owns what it sent, and the defaults.
             track_update(kind, None, obj, manager, self.clock())
-        if not kind.custom:
+        if kind.custom:
+            # The default of the status, which no manager owns.
+            apply_defaults(kind.schema, obj)
+        else:
             strategies.complete_new(kind.resource, obj)
         self._admission.allocate(kind, obj)
         self._admission.validate(kind, obj, None)

@@ -94,7 +94,9 @@ def _object_schema() -> Schema:
             "kind": {"type": "string"},
             "metadata": {"type": "object"},
             "spec": structural(TranslationDeploymentSpec),
-            "status": structural(Status),
+            # A default within the status alone is set only where there is a status.
+            "status": structural(Status)
+            | {"default": Status().model_dump(mode="json", by_alias=True, exclude_none=True)},
         },
         "x-kubernetes-validations": _validations(OBJECT_RULES),
     }

@@ -133,7 +133,8 @@ class PodTemplate(SpecModel):
         description=(
             "Security context of the pods, as in a Pod, beside runAsNonRoot and the seccomp profile RuntimeDefault. It "
             "replaces runAsUser, runAsGroup and fsGroup of the operator: an empty object {} leaves them to the "
-            "platform, as OpenShift requires. Default: 65532 for all three."
+            "platform, as OpenShift requires. Default: 65532 for all three; those of the platform if the chart value "
+            "podSecurityContext is null."
         ),
     )
 

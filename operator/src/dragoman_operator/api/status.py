@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import zlib
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -24,6 +25,20 @@ ConditionType = Literal[
 
 REASON_PATTERN = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
 """Format of a condition's reason in Kubernetes."""
+
+
+UNOBSERVED = -1
+"""observedGeneration of an object that the operator has not reconciled. Tools such as Flux take an object without
+observedGeneration and conditions for a ready one.
+
+Source: https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
+"""
+
+
+def written_status(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The status that the operator wrote; empty before its first."""
+    status: dict[str, Any] = body.get("status") or {}
+    return {} if status.get("observedGeneration") == UNOBSERVED else status
 
 
 class StatusModel(BaseModel):
@@ -251,11 +266,12 @@ class TuningStatus(StatusModel):
 class Status(StatusModel):
     """Observed state of the deployment."""
 
-    observed_generation: int | None = Field(
-        None,
-        ge=0,
+    observed_generation: int = Field(
+        UNOBSERVED,
+        ge=UNOBSERVED,
         json_schema_extra={"format": "int64"},
-        description="Generation of the spec that this status is based on.",
+        description="Generation of the spec that this status is based on. -1 until the operator has reconciled the "
+        "object.",
     )
     replicas: int | None = Field(None, ge=0, description="Existing pods, ready or not.")
     ready_replicas: int | None = Field(None, ge=0, description="Ready pods.")

@@ -75,7 +75,11 @@ class TranslationDeploymentSpec(SpecModel):
         "IfNotPresent", description="Pull policy of the image of the engine pods."
     )
     image_pull_secrets: Annotated[tuple[LocalObjectReference, ...], Field(max_length=16)] = Field(
-        (), description="Secrets with the credentials for the registry of the image of the engine pods."
+        (),
+        description=(
+            "Secrets with the credentials for the registry of the image of the engine pods. Default: those of the "
+            "chart value global.imagePullSecrets, which have to be in the same namespace."
+        ),
     )
     replicas: int = Field(
         1,

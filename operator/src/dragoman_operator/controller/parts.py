@@ -130,6 +130,8 @@ def assembled(
             settings.prometheus_url,
             own_namespace(),
             tuple(settings.prometheus_headers.items()),
+            settings.image_pull_secrets,
+            settings.platform_users,
         ),
         autoscaler=autoscaler,
         spec_replicas=SpecReplicas(kube),

@@ -15,6 +15,7 @@ from dragoman_kube.events import EventRecorder
 from dragoman_kube.kinds import DEPLOYMENT, EVENT, POD, REPLICA_SET, SCALED_OBJECT, SECRET, Kind
 from dragoman_kube.mirror import Mirror
 from dragoman_kube.objects import Key, is_deleting, is_true, uid_of
+from dragoman_operator.api.status import written_status
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, parse
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.view import ScalingView
@@ -170,12 +171,12 @@ class Reconciler:
             )
 
     async def _observe(self, key: Key, body: Manifest) -> Observed:
-        mirror, uid = self._env.mirror, uid_of(body)
+        mirror, uid, status = self._env.mirror, uid_of(body), written_status(body)
         keda = await self._keda_children(key) if _mentions_keda(body) else None
         found: dict[Kind, Manifest] = {
             kind: child for kind in CHILD_KINDS if (child := mirror.get(kind, key))
         }
-        found |= await self._unlabelled_children(key, found, is_new=not body.get("status"))
+        found |= await self._unlabelled_children(key, found, is_new=not status)
         found |= keda or {}
         children: dict[Kind, Manifest] = {kind: each for kind, each in found.items() if is_child(each, uid)}
         deployments = [uid_of(children[DEPLOYMENT])] if DEPLOYMENT in children else []
@@ -188,7 +189,7 @@ class Reconciler:
             now=self._env.now(),
             children=children,
             foreign={kind: each for kind, each in found.items() if kind not in children},
-            status=body.get("status") or {},
+            status=status,
             replica_sets=tuple(replica_sets),
             pods=tuple(pods),
             mount_failures=mount_failures(pods, self._env.mount_events()) if mounting else {},

@@ -8,7 +8,7 @@ returns one series. Where no engine runs, metrics are not missing: the queries t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dragoman_contract.http import ENGINE_PORT, ENGINE_PORT_NAME
@@ -30,7 +30,7 @@ from dragoman_kube.kinds import (
     SERVICE_ACCOUNT,
     TRIGGER_AUTHENTICATION,
 )
-from dragoman_operator.api.fields import seconds
+from dragoman_operator.api.fields import LocalObjectReference, seconds
 from dragoman_operator.api.labels import child, selector
 from dragoman_operator.api.scaling import Autoscaling
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
@@ -51,6 +51,21 @@ class Defaults:
     prometheus_url: str = ""
     namespace: str = "default"
     prometheus_headers: tuple[tuple[str, str], ...] = ()
+    image_pull_secrets: tuple[str, ...] = ()
+    platform_users: bool = False
+    """Whether the platform chooses user and groups of the pods."""
+
+    def completed(self, td: TranslationDeployment) -> TranslationDeployment:
+        """`td` with the settings that pods depend on, apart from the image, as if its spec had them."""
+        spec, template = td.spec, td.spec.pod_template
+        update: dict[str, Any] = {}
+        if self.platform_users and template.security_context is None:
+            update["pod_template"] = template.model_copy(update={"security_context": {}})
+        if self.image_pull_secrets and not spec.image_pull_secrets:
+            update["image_pull_secrets"] = tuple(
+                LocalObjectReference(name=name) for name in self.image_pull_secrets
+            )
+        return replace(td, spec=spec.model_copy(update=update)) if update else td
 
     def image(self, td: TranslationDeployment) -> str:
         """The image for `td`."""

@@ -113,7 +113,7 @@ def target_of(given: ReconcileInput, defaults: Defaults) -> Target:
     Raises:
         SpecError: The spec cannot be turned into a pod template.
     """
-    td, observed = given.td, given.observed
+    td, observed = defaults.completed(given.td), given.observed
     image = defaults.image(td)
     version = Version(pod_template(td, image), source_digest(td, image))
     return Target(

@@ -37,8 +37,13 @@ def set_spec(**fields: Any) -> Any:
     return lambda found: found["spec"].update(fields)
 
 
-async def test_first_reconciliation_creates_children_and_reads_nothing(make_world: MakeWorld) -> None:
-    world = make_world(make_body())
+@pytest.mark.parametrize(
+    "status", [None, {"observedGeneration": -1, "conditions": []}], ids=["none", "default"]
+)
+async def test_first_reconciliation_creates_children_and_reads_nothing(
+    make_world: MakeWorld, status: dict[str, Any] | None
+) -> None:
+    world = make_world(make_body(status=status))
     assert await world.reconciled() == SOON_S
     names = [kind.name for kind in CHILD_KINDS if kind is not HPA]
     assert world.cluster.calls == [f"create {name}" for name in (*names[:-1], "Secret", names[-1])]

@@ -3,14 +3,31 @@
 from typing import Any
 
 import pytest
-from tests.support.deployments import DEFAULTS, make_td
+from tests.support.deployments import DEFAULTS, make_td, version_of
 
+from dragoman_operator.resources.children import Defaults
 from dragoman_operator.resources.pod import pod_template
 
 
 def pod(**fields: Any) -> dict[str, Any]:
     spec: dict[str, Any] = pod_template(make_td(podTemplate=fields), DEFAULTS.cpu)["spec"]
     return spec
+
+
+def test_settings_apply_as_if_the_spec_had_them() -> None:
+    plain, settings = make_td(), Defaults("cuda", "cpu", image_pull_secrets=("a", "b"), platform_users=True)
+    same = make_td(imagePullSecrets=[{"name": "a"}, {"name": "b"}], podTemplate={"securityContext": {}})
+    own = make_td(imagePullSecrets=[{"name": "c"}], podTemplate={"securityContext": {"runAsUser": 5}})
+    assert settings.completed(plain).pod_fields == same.pod_fields
+    assert settings.completed(own) == own
+    assert DEFAULTS.completed(plain) is plain
+
+
+def test_settings_reach_the_pods() -> None:
+    settings = Defaults("cuda", "cpu", image_pull_secrets=("a",), platform_users=True)
+    found = version_of(make_td(), settings).template["spec"]
+    assert found["imagePullSecrets"] == [{"name": "a"}]
+    assert not USERS & found["securityContext"].keys()
 
 
 def by(key: str, found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -20,6 +20,7 @@ from tests.support.deployments import (
 
 from dragoman_kube.kinds import DEPLOYMENT, HPA, SERVICE
 from dragoman_kube.times import timestamp
+from dragoman_operator.api.crd import custom_resource_definition
 from dragoman_operator.autoscaling.decision.values import Rule
 from dragoman_operator.autoscaling.view import ScalingView
 from dragoman_operator.observed.snapshot import Download
@@ -160,7 +161,10 @@ def test_the_health_check_for_argo_cd_is_that_of_kstatus() -> None:
         status = shown(td, make_observed(td, found, **deployment))
         assert argo(status) == names[kstatus(status)]
         assert argo({**status, "observedGeneration": 2}) == "Progressing"
-    assert argo({}) == "Progressing"
+    assert kstatus({}) == "Current"
+    (version,) = custom_resource_definition()["spec"]["versions"]
+    new = version["schema"]["openAPIV3Schema"]["properties"]["status"]["default"]
+    assert (kstatus(new), argo(new)) == ("InProgress", "Progressing")
 
 
 def test_status_of_bad_spec_and_of_unknown_language_for_kstatus() -> None:
