@@ -49,7 +49,7 @@ check-service: $(VENV)/.check
 	$(FAST) tests/unit/service
 
 check-others: $(VENV)/.check
-	$(FAST) --ignore=tests/unit/service --ignore=tests/unit/devcluster tests/unit
+	$(FAST) -n 2 --ignore=tests/unit/service --ignore=tests/unit/devcluster tests/unit
 
 test: $(VENV)/.test  ## all tests that have no target of their own below; most of them wait, so WORKERS=4 run at a time
 	$(BIN)/python -m pytest $(PARALLEL) -m 'not vllm_start and not soak' --ignore=tests/images --ignore=tests/real_cluster $(DEVCLUSTER:%=--ignore=%)

@@ -38,7 +38,7 @@ def serving(handler: type[Handler], **state: Any) -> Iterator[Any]:
         running.url = f"http://127.0.0.1:{server.server_port}"
         for name, value in state.items():
             setattr(running, name, value)
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield running
         server.shutdown()

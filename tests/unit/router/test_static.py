@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from dragoman_devcluster.ports import free_port
 from dragoman_router.__main__ import main
 from dragoman_router.fleet.static import read
 
@@ -19,7 +20,8 @@ def test_the_model_name_has_two_names(tmp_path: Path, name: str) -> None:
 def test_a_file_that_is_not_there_ends_the_router_with_one_sentence(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["--static", str(tmp_path / "none.yaml")]) == 2
+    ports = ["--port", str(free_port()), "--admin-port", str(free_port())]
+    assert main(["--static", str(tmp_path / "none.yaml"), *ports]) == 2
     gc.collect()
     said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("dragoman router:")]
     assert said == [f"dragoman router: read {tmp_path / 'none.yaml'}: No such file or directory"]
