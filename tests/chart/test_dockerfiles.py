@@ -15,14 +15,15 @@ def dockerfile(request, root):
     return (root / request.param).read_text()
 
 
-def test_bases_are_pinned_by_digest(dockerfile):
+def test_bases_are_pinned_by_digest_and_vllm_s_by_its_version(dockerfile):
     arguments = dict(re.findall(r"^ARG (\w+)=(\S+)$", dockerfile, re.M))
     stages = set(re.findall(r"^FROM \S+ AS (\w+)$", dockerfile, re.M))
     bases = re.findall(r"^FROM \$\{(\w+)\}", dockerfile, re.M)
     assert bases
     assert re.findall(r"^FROM (?!\$)(\S+)", dockerfile, re.M) in ([], sorted(stages))
     for base in bases:
-        assert re.search(r":\S+@sha256:[0-9a-f]{64}$", arguments[base]), base
+        pinned = r"vllm/vllm-openai:v[\d.]+" if base == "VLLM" else r"\S+:\S+@sha256:[0-9a-f]{64}"
+        assert re.fullmatch(pinned, arguments[base]), base
 
 
 def test_image_runs_as_the_user_that_the_pods_name(dockerfile, render):

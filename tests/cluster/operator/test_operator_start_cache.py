@@ -50,8 +50,7 @@ async def test_the_second_pod_takes_what_the_first_one_compiled(world: Any, clus
 async def test_the_secret_follows_a_service_that_was_replaced(world: Any) -> None:
     world.operator()
     await world.create(replicas=0)
-    await world.until(world.status, bool)
-    former = await world.get(SERVICE, "demo")
+    former = await world.until(lambda: world.get(SERVICE, "demo"), bool)
     await world.kube.delete(SERVICE, Key(world.namespace, "demo"), former["metadata"]["uid"])
 
     async def matches() -> bool:

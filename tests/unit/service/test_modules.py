@@ -15,7 +15,7 @@ from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.server import Pod, listen
 from dragoman_service.settings import Settings
 
-MAX_MODULES = 32
+MAX_MODULES = 35
 
 
 def request(text: str) -> bytes:

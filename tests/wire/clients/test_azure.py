@@ -127,7 +127,7 @@ class TestNewer:
             assert (refused.value.status_code, refused.value.error.code) == (400, "400036")
             with pytest.raises(HttpResponseError) as unserved:
                 client.translate(body=[CAT], to_language=["ja"], from_language="en")
-            assert unserved.value.error.code == "400023"
+            assert unserved.value.error.code == "400036"
 
 
 class TestOlder:

@@ -15,7 +15,10 @@ from dragoman_router.fleet import background
 SHORT_S = 0.5
 CHUNK = b"x" * 4096
 BODY = json.dumps({"text": "Hello", "source_lang": "en", "target_lang": "de"}).encode()
-DOWNLOAD = f"POST /v2/document/{replica_tag('one', '')}{'0' * 20}/result HTTP/1.1\r\nhost: x\r\n\r\n".encode()
+DOWNLOAD = (
+    f"POST /v2/document/{replica_tag('one', '')}{'0' * 20}/result HTTP/1.1\r\nhost: x\r\n"
+    "content-type: application/x-www-form-urlencoded\r\ncontent-length: 14\r\n\r\ndocument_key=k"
+).encode()
 REQUEST = b"POST /translate HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%s" % (len(BODY), BODY)
 
 
