@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 API ?= auto
 SECONDS := 3600
 SEED := 1
-WORKERS := 4
+WORKERS := 6
 PARALLEL = -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 DEVCLUSTER := tests/unit/devcluster tests/wire/kubernetes_api tests/cluster/devcluster
 VERSION = $(shell sed -n 's/^appVersion: //p' charts/dragoman/Chart.yaml)
@@ -51,7 +51,7 @@ check-service: $(VENV)/.check
 check-others: $(VENV)/.check
 	$(FAST) -n 2 --ignore=tests/unit/service --ignore=tests/unit/devcluster tests/unit
 
-test: $(VENV)/.test  ## all tests that have no target of their own below; most of them wait, so WORKERS=4 run at a time
+test: $(VENV)/.test  ## all tests that have no target of their own below; most of them wait, so WORKERS=6 run at a time
 	$(BIN)/python -m pytest $(PARALLEL) -m 'not vllm_start and not soak' --ignore=tests/images --ignore=tests/real_cluster $(DEVCLUSTER:%=--ignore=%)
 
 test-vllm: $(VENV)/.test  ## starts of vLLM that make test leaves out: those that fail or are ended, the ladder, a second demo
