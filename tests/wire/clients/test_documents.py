@@ -174,7 +174,7 @@ def test_a_result_whose_delivery_broke_is_fetched_again(
         client.sendall(head.encode() + body)
         assert client.recv(15) == b"HTTP/1.1 200 OK"
     again = scripted_pod.client.request(method, path, content=body)
-    assert (again.status_code, len(again.content)) == (200, len(LARGE))
+    assert (again.status_code, len(again.content)) == (200, len(LARGE)), again.text[:300]
 
 
 def test_the_terms_of_a_glossary_are_expected(scripted_pod: Any) -> None:
