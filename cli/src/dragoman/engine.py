@@ -109,7 +109,7 @@ def _reason_in(directory: Path) -> str:
 
 
 def for_this_command(reason: str) -> str:
-    """The reason of a failed start, which is for whoever writes a pod's spec, in terms of `dragoman translate`."""
+    """The reason of a failed start, with flags and variables of `dragoman translate` instead of those of a pod."""
     for theirs, ours in PHRASES.items():
         reason = reason.replace(theirs, ours)
     # Fields of spec.engine, such as maxModelLen, and flags.

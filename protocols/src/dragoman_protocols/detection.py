@@ -1,6 +1,6 @@
 """Which language a text is in.
 
-The model is py3langid's: pure Python, 4.5 MB on disk, 120 MB loaded, 0.1 ms a text. It is asked with lower-case words
+The model is py3langid's: pure Python, 4.5 MB on disk, 120 MB loaded, 0.1 ms a text. It gets lower-case words
 alone, and its answer is weighted by how often a language is translated: 417 of 489 short strings of user interfaces in
 40 languages are named rightly then, instead of 339; see `docs/benchmarks.md` for other libraries.
 """
